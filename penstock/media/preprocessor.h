@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Preprocessor: frame to model input in one fused pass on the frame's device: crop, bilinear scale,
+// colour, channel order, normalisation, letterbox padding. The frame is read in place, the tensor is
+// newly owned by the caller, nothing is staged between (contract V15, V16). One per stream; not
+// thread-safe (workers have their own).
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+
+#include "penstock/media/geometry.h"
+#include "penstock/media/video_frame.h"
+#include "penstock/memory/device.h"
+#include "penstock/memory/tensor.h"
+
+namespace penstock {
+
+enum class ChannelOrder { kRgb, kBgr };
+
+/// value = (level * scale - mean[c]) / std[c], level 0..255, c in the output's channel order.
+struct PreprocessSpec {
+  std::string input_name;
+  int width = 0, height = 0;
+  TensorLayout layout = TensorLayout::kNchw;
+  ChannelOrder order = ChannelOrder::kRgb;
+  float scale = 1.0f;
+  std::array<float, 3> mean{0, 0, 0};
+  std::array<float, 3> std{1, 1, 1};
+  Fit fit = Fit::kStretch;
+  float pad_level = 114.0f;  ///< Level of every channel of the padding, normalised like a pixel.
+};
+
+struct PreprocessedFrame {
+  Tensor tensor;        ///< float32 [1,3,H,W] or [1,H,W,3].
+  Letterbox letterbox;  ///< For the way back.
+};
+
+class Preprocessor {
+ public:
+  static Result<std::unique_ptr<Preprocessor>> create(DevicePtr device, const PreprocessSpec& spec);
+  virtual ~Preprocessor() = default;
+
+  /// `roi` (source pixels) defaults to the whole frame.
+  virtual Result<PreprocessedFrame> run(const FramePtr& frame, std::optional<RectI> roi = {}) = 0;
+
+  virtual const PreprocessSpec& spec() const = 0;
+};
+
+}  // namespace penstock

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Session: a loaded model that runs. Engines (and later bursts) are behind it.
+//
+//   auto session = open_session(device, manifest, {.threads = 1});
+//   auto outputs = (*session)->run({tensor});
+//
+// run() is safe from several threads at once; concurrent runs share weights. Outputs own their memory,
+// outlive the next run and the session, and are reused only when nobody holds them (contract M04).
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "penstock/base/error.h"
+#include "penstock/memory/device.h"
+#include "penstock/memory/tensor.h"
+#include "penstock/model/manifest.h"
+
+namespace penstock {
+
+struct SessionOptions {
+  int threads = 1;                          ///< Intra-op threads of one run.
+  std::filesystem::path engine_library;     ///< Empty: the build's default.
+  std::size_t output_budget = std::size_t{256} << 20;  ///< Bytes of outputs alive at once.
+};
+
+class Session {
+ public:
+  virtual ~Session() = default;
+
+  virtual const std::vector<TensorSpec>& inputs() const = 0;
+  virtual const std::vector<TensorSpec>& outputs() const = 0;
+
+  /// Checks every input against its spec (contract M03), then runs on the device after the inputs'
+  /// fences. The returned tensors carry the run's fence; inputs live until it has passed.
+  virtual Result<std::vector<Tensor>> run(std::span<const Tensor> inputs) = 0;
+};
+
+/// Loads the manifest's artefact with its engine. Every failure names model, engine and cause.
+Result<std::shared_ptr<Session>> open_session(DevicePtr device, const Manifest& manifest,
+                                              const SessionOptions& options = {});
+
+}  // namespace penstock
