@@ -9,6 +9,7 @@
 #include <functional>
 #include <mutex>
 #include <set>
+#include <utility>
 
 namespace penstock {
 
@@ -37,6 +38,7 @@ class ManualClock final : public Clock {
   TimePoint now() const override;
   bool wait_until(std::unique_lock<std::mutex>& lock, std::condition_variable& cv, TimePoint until,
                   const std::function<bool()>& ready) override;
+  /// Not to be called with a waiter's mutex held.
   void advance(Nanoseconds by);
 
   /// Number of threads inside wait_until, to synchronise a test with the code it drives.
@@ -45,10 +47,12 @@ class ManualClock final : public Clock {
   void await_waiters(int count) const;
 
  private:
+  using Waiter = std::pair<std::condition_variable*, std::mutex*>;
+
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   TimePoint now_{};
-  std::multiset<std::condition_variable*> waiting_;
+  std::multiset<Waiter> waiting_;
 };
 
 }  // namespace penstock
