@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PenAnalysisMeta carries what inference said about a frame in full precision, beside the standard
+// GstAnalytics relations that stock elements read. The content is immutable and shared: a full
+// buffer copy carries the same Analysis on, a copy of a region drops it (contract G02).
+//
+//   if (auto analysis = penstock::gst::read_analysis(buffer)) line =
+//   to_json_line(analysis->result);
+#pragma once
+
+#include <gst/gst.h>
+
+#include <memory>
+
+#include "penstock/observe/latency.h"
+#include "penstock/records/records.h"
+
+namespace penstock::gst {
+
+struct Analysis {
+  FrameResult result;
+  StageTimes times;
+};
+
+/// The latest analysis on `buffer`, null when it has none. Valid as long as the buffer keeps its
+/// metadata; share_analysis() outlives the buffer.
+__attribute__((visibility("default"))) const Analysis* read_analysis(GstBuffer* buffer);
+__attribute__((visibility("default"))) std::shared_ptr<const Analysis> share_analysis(
+    GstBuffer* buffer);
+
+/// Adds `analysis` (not null) to a buffer whose metadata is writable.
+__attribute__((visibility("default"))) void attach_analysis(
+    GstBuffer* buffer, std::shared_ptr<const Analysis> analysis);
+
+}  // namespace penstock::gst
