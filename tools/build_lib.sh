@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Sourced by the commands that run inside the userland: configuring, building, and the environment of a
+# build folder.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+JOBS=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
+
+# git in a repository that another user owns, as in a container.
+git() { command git -c "safe.directory=$PENSTOCK_REPO" "$@"; }
+
+build_dir() { printf '%s/build/%s\n' "$PENSTOCK_REPO" "$1"; }
+
+# configure PRESET: only when it was not yet, or the userland, the presets or the cache folder changed.
+configure() {
+  local dir stamp
+  dir=$(build_dir "$1")
+  stamp="$PENSTOCK_USERLAND $PENSTOCK_CACHE $(sha256sum <"$PENSTOCK_REPO/CMakePresets.json")"
+  if [[ -e $dir/build.ninja && $(cat "$dir/dev-stamp" 2>/dev/null) == "$stamp" ]]; then return; fi
+  say "configuring $1"
+  mkdir -p "$dir"
+  rm -f "$dir/dev-stamp"
+  (cd "$PENSTOCK_REPO" && cmake --fresh --preset "$1" --log-level=NOTICE \
+    "-DPENSTOCK_ONNXRUNTIME_DEFAULT=$PENSTOCK_CACHE/onnxruntime/libonnxruntime.so.1") ||
+    die "configuring $1 failed"
+  printf '%s' "$stamp" >"$dir/dev-stamp"
+}
+
+# build PRESET [TARGET...]
+build() {
+  local preset=$1 dir started=$SECONDS
+  shift
+  [[ $preset =~ ^(release|debug|asan|tsan|fuzz)$ ]] ||
+    die "no such preset: $preset (release, debug, asan, tsan, fuzz)"
+  dir=$(build_dir "$preset")
+  [[ -e $dir/build.ninja ]] || need_space "$PENSTOCK_REPO" 3 "building $preset"
+  configure "$preset"
+  say "building $preset"
+  # ninja redraws one line on a terminal and prints a line a step elsewhere; CI gets its lines.
+  NINJA_STATUS='[%f/%t %es] ' cmake --build "$dir" --parallel "$JOBS" ${1:+--target "$@"} ||
+    die "building $preset failed"
+  say "built $preset in $((SECONDS - started)) s"
+}
+
+# use_build PRESET: programs on PATH, the plugin and a registry of its own for GStreamer.
+use_build() {
+  local dir
+  dir=$(build_dir "$1")
+  export PATH=$dir/apps/penstock:$dir/apps:$PATH
+  export GST_PLUGIN_PATH=$dir/gst GST_REGISTRY=$dir/gst-registry.bin
+  # The default settings of the sanitizers; what the caller exports wins.
+  case $1 in
+    asan)
+      # GStreamer's plugin scanner is a process without the sanitizer, which could not load the plugin.
+      export GST_REGISTRY_FORK=no
+      export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1}
+      export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
+      export LSAN_OPTIONS=${LSAN_OPTIONS:-suppressions=$PENSTOCK_REPO/tools/lsan.supp:print_suppressions=0}
+      export G_DEBUG=${G_DEBUG:-gc-friendly} ;;
+    tsan) export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1} ;;
+  esac
+}
+
+# programs PRESET PREFIX [NAME|all]: paths of the built programs PREFIX_NAME, sorted.
+programs() {
+  local dir pattern=$2_${3:-all}
+  dir=$(build_dir "$1")
+  [[ ${3:-all} != all ]] || pattern=$2_'*'
+  find "$dir" -name "$pattern" -type f -executable -not -path '*/CMakeFiles/*' | LC_ALL=C sort
+}
+
+# names: PREFIX_NAME paths on stdin to NAMEs, one line.
+names() { sed "s|.*/[a-z]*_||" | paste -sd' '; }
+
+# run_tests PRESET [CTEST-ARGUMENTS...]: results also as JUnit in build/PRESET/ctest.xml.
+run_tests() {
+  local dir preset=$1
+  dir=$(build_dir "$preset")
+  shift
+  use_build "$preset"
+  say "testing $preset"
+  ctest --test-dir "$dir" --output-on-failure --no-tests=error -j "$JOBS" \
+    --output-junit "$dir/ctest.xml" "$@"
+}
