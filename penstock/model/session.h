@@ -5,8 +5,9 @@
 //   auto session = open_session(device, manifest, {.threads = 1});
 //   auto outputs = (*session)->run({tensor});
 //
-// run() is safe from several threads at once; concurrent runs share weights. Outputs own their memory,
-// outlive the next run and the session, and are reused only when nobody holds them (contract M04).
+// run() is safe from several threads at once; concurrent runs share weights. Outputs own their
+// memory, outlive the next run and the session, and are reused only when nobody holds them
+// (contract M04).
 #pragma once
 
 #include <filesystem>
@@ -23,8 +24,8 @@
 namespace penstock {
 
 struct SessionOptions {
-  int threads = 1;                          ///< Intra-op threads of one run.
-  std::filesystem::path engine_library;     ///< Empty: the build's default.
+  int threads = 1;                                     ///< Intra-op threads of one run.
+  std::filesystem::path engine_library;                ///< Empty: the build's default.
   std::size_t output_budget = std::size_t{256} << 20;  ///< Bytes of outputs alive at once.
 };
 
