@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the pixels of a model's input came from, and the way back. Coordinates are in pixels with the
-// origin at the top-left corner of the top-left pixel; a box [x, x+w) x [y, y+h).
+// Where the pixels of a model's input came from, and the way back. Coordinates are in pixels with
+// the origin at the top-left corner of the top-left pixel; a box [x, x+w) x [y, y+h).
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,9 @@
 #include "penstock/base/error.h"
 
 namespace penstock {
+
+/// Contract V03: no side of a frame or of a model's input is longer.
+inline constexpr int kMaxFrameSide = 32766;
 
 struct RectI {
   int x = 0, y = 0, width = 0, height = 0;
@@ -25,12 +28,13 @@ Result<RectI> grow_to_chroma(RectI roi, int frame_width, int frame_height);
 
 enum class Fit {
   kStretch,           ///< Both axes scaled independently.
-  kLetterboxCenter,   ///< Aspect kept, padding halved (Ultralytics rounding: left = round(p/2 - 0.1)).
+  kLetterboxCenter,   ///< Aspect kept, padding halved (Ultralytics rounding: left = round(p/2 -
+                      ///< 0.1)).
   kLetterboxTopLeft,  ///< Aspect kept, padding right and below (YOLOX, DeepStream).
 };
 
-/// One crop-scale-pad step. `crop` is in source pixels, the scaled image lies at (pad_x, pad_y) of the
-/// model's input and is scaled_width x scaled_height there, both rounded half to even.
+/// One crop-scale-pad step. `crop` is in source pixels, the scaled image lies at (pad_x, pad_y) of
+/// the model's input and is scaled_width x scaled_height there, both rounded half to even.
 struct Letterbox {
   RectI crop;
   int scaled_width = 0, scaled_height = 0;

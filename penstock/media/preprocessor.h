@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Preprocessor: frame to model input in one fused pass on the frame's device: crop, bilinear scale,
-// colour, channel order, normalisation, letterbox padding. The frame is read in place, the tensor is
-// newly owned by the caller, nothing is staged between (contract V15, V16). One per stream; not
+// colour, channel order, normalisation, letterbox padding. The frame is read in place, the tensor
+// is newly owned by the caller, nothing is staged between (contract V15, V16). One per stream; not
 // thread-safe (workers have their own).
 #pragma once
 
@@ -32,6 +32,9 @@ struct PreprocessSpec {
   float pad_level = 114.0f;  ///< Level of every channel of the padding, normalised like a pixel.
 };
 
+/// Contract P04: no input tensor is larger, whatever the device could hold.
+inline constexpr std::size_t kMaxInputBytes = std::size_t{1} << 30;
+
 struct PreprocessedFrame {
   Tensor tensor;        ///< float32 [1,3,H,W] or [1,H,W,3].
   Letterbox letterbox;  ///< For the way back.
@@ -42,7 +45,10 @@ class Preprocessor {
   static Result<std::unique_ptr<Preprocessor>> create(DevicePtr device, const PreprocessSpec& spec);
   virtual ~Preprocessor() = default;
 
-  /// `roi` (source pixels) defaults to the whole frame.
+  /// `roi` (source pixels) defaults to the whole frame; it is grown to chroma boundaries, and what
+  /// lies outside looks like its edge. The tensor's fence carries failures of the device's work.
+  /// kInvalidArgument: a frame that validate() refuses or of another device, a roi outside it.
+  /// kExhausted: the device's memory budget.
   virtual Result<PreprocessedFrame> run(const FramePtr& frame, std::optional<RectI> roi = {}) = 0;
 
   virtual const PreprocessSpec& spec() const = 0;

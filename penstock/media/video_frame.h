@@ -13,13 +13,15 @@
 
 #include "penstock/base/error.h"
 #include "penstock/media/colorimetry.h"
-#include "penstock/memory/storage.h"
 #include "penstock/memory/fence.h"
+#include "penstock/memory/storage.h"
 
 namespace penstock {
 
 enum class PixelFormat { kNv12, kI420 };
-inline constexpr int plane_count(PixelFormat format) { return format == PixelFormat::kNv12 ? 2 : 3; }
+inline constexpr int plane_count(PixelFormat format) {
+  return format == PixelFormat::kNv12 ? 2 : 3;
+}
 
 /// Identifies a stream for life (its stream-start identity), and the flush epoch within it.
 struct SourceId {

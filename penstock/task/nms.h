@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Greedy non-maximum suppression (contract P01): candidates ordered by score descending then index
-// ascending, class-aware unless told otherwise; a candidate goes when inter > threshold * union with a
-// kept one (fp32, no contraction). At most kPreNmsLimit candidates enter, at most `max_objects` leave.
+// ascending, class-aware unless told otherwise; a candidate goes when inter > threshold * union
+// with a kept one (fp32, no contraction). At most kPreNmsLimit candidates enter, at most
+// `max_objects` leave.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,9 @@ struct Candidate {
   std::int32_t index = 0;  ///< Position in the model's output, the tie-break.
 };
 
-/// Sorts and thins `candidates` in place; what remains is the result in order.
+/// Sorts and thins `candidates` in place; what remains is the result in order. Candidates whose
+/// score or corners are NaN or infinite are dropped first. Equal score and index: lower class
+/// first.
 void non_maximum_suppression(std::vector<Candidate>& candidates, const DecodeOptions& options);
 
 }  // namespace penstock

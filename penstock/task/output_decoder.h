@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// OutputDecoder turns a model's output tensors into compact records on the device, so that only those
-// are read back (contract P03). One file a model family.
+// OutputDecoder turns a model's output tensors into compact records on the device, so that only
+// those are read back (contract P03). One file a model family.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ struct DetectionBlock {
 static_assert(sizeof(DetectionBlock) == 7204);
 
 struct DecodeOptions {
-  float threshold = 0.4f;      ///< Score must be >= this. NaN and infinite scores never win.
+  float threshold = 0.4f;  ///< Score must be >= this. NaN and infinite scores never win.
   float iou_threshold = 0.5f;
   int max_objects = kMaxDetections;
   bool class_agnostic = false;

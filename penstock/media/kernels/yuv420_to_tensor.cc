@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "penstock/media/kernels/yuv420_to_tensor.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "penstock/media/kernels/yuv420_to_tensor.cc"
+#include "hwy/foreach_target.h"  // must come before highway.h
+#include "hwy/highway.h"
+
+// Weight pairs are packed low half first and read as vectors of 16-bit lanes.
+static_assert(std::endian::native == std::endian::little);
+
+HWY_BEFORE_NAMESPACE();
+namespace penstock::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr int kFraction = 7;  // 255 << 7 is the most that fits 16 signed bits
+
+// (a + (b - a) * weight / 2^15) << 7, rounded, for one sample; what the vectors below compute.
+std::int16_t blend_sample(int a, int b, int weight) {
+  const int difference = (b - a) * (1 << kFraction);
+  return static_cast<std::int16_t>((a << kFraction) + ((difference * weight + (1 << 14)) >> 15));
+}
+
+template <class D16>
+hn::Vec<D16> blend_vector(D16 d16, const std::uint8_t* a, const std::uint8_t* b,
+                          hn::Vec<D16> weight) {
+  const hn::Rebind<std::uint8_t, D16> d8;
+  const auto first = hn::PromoteTo(d16, hn::LoadU(d8, a));
+  const auto second = hn::PromoteTo(d16, hn::LoadU(d8, b));
+  const auto difference = hn::ShiftLeft<kFraction>(hn::Sub(second, first));
+  return hn::Add(hn::ShiftLeft<kFraction>(first), hn::MulFixedPoint15(difference, weight));
+}
+
+// Calls body(i) for vectors that cover 0..count, the last one overlapping its predecessor: reading
+// behind a row could touch a page that the sweep has not reached, or nobody's memory.
+template <class Body>
+HWY_INLINE void for_each_vector(std::size_t count, std::size_t lanes, const Body& body) {
+  for (std::size_t i = 0; i + lanes <= count; i += lanes) body(i);
+  if (count % lanes != 0) body(count - lanes);
+}
+
+void blend_row(const std::uint8_t* a, const std::uint8_t* b, std::int16_t weight, std::size_t count,
+               std::int16_t* out) {
+  const hn::ScalableTag<std::int16_t> d16;
+  const std::size_t lanes = hn::Lanes(d16);
+  if (count < lanes) {
+    for (std::size_t i = 0; i < count; ++i) out[i] = blend_sample(a[i], b[i], weight);
+    return;
+  }
+  if (weight == 0) {
+    const hn::Rebind<std::uint8_t, decltype(d16)> d8;
+    for_each_vector(count, lanes, [&](std::size_t i) HWY_ATTR {
+      hn::StoreU(hn::ShiftLeft<kFraction>(hn::PromoteTo(d16, hn::LoadU(d8, a + i))), d16, out + i);
+    });
+    return;
+  }
+  const auto w = hn::Set(d16, weight);
+  for_each_vector(count, lanes, [&](std::size_t i) HWY_ATTR {
+    hn::StoreU(blend_vector(d16, a + i, b + i, w), d16, out + i);
+  });
+}
+
+// As blend_row for separate U and V rows, stored by turns.
+void blend_rows_interleaved(const std::uint8_t* ua, const std::uint8_t* ub, const std::uint8_t* va,
+                            const std::uint8_t* vb, std::int16_t weight, std::size_t count,
+                            std::int16_t* out) {
+  const hn::ScalableTag<std::int16_t> d16;
+  const std::size_t lanes = hn::Lanes(d16);
+  if (count < lanes) {
+    for (std::size_t i = 0; i < count; ++i) {
+      out[2 * i] = blend_sample(ua[i], ub[i], weight);
+      out[2 * i + 1] = blend_sample(va[i], vb[i], weight);
+    }
+    return;
+  }
+  const auto w = hn::Set(d16, weight);
+  for_each_vector(count, lanes, [&](std::size_t i) HWY_ATTR {
+    hn::StoreInterleaved2(blend_vector(d16, ua + i, ub + i, w),
+                          blend_vector(d16, va + i, vb + i, w), d16, out + 2 * i);
+  });
+}
+
+// Everything about colour and normalisation that is constant over a frame. The fixed-point sums
+// that come in carry 7 + 14 fraction bits.
+struct ColorConstants {
+  float y, r_v, g_u, g_v, b_u;
+  std::array<float, 3> base;
+
+  explicit ColorConstants(const YuvCoefficients& c) {
+    constexpr float kUnit = 1.0f / (1 << (kFraction + 14));
+    y = c.y_scale * kUnit;
+    r_v = c.r_v * kUnit;
+    g_u = c.g_u * kUnit;
+    g_v = c.g_v * kUnit;
+    b_u = c.b_u * kUnit;
+    const float luma = -c.y_scale * c.y_offset;
+    base = {luma - 128.0f * c.r_v, luma - 128.0f * (c.g_u + c.g_v), luma - 128.0f * c.b_u};
+  }
+};
+
+// One row of pixels, from the blended rows to the tensor. `out` has the row's first element of each
+// stored channel; interleaved: out[0] the row's first element.
+void store_row(const SamplingPlan& plan, const ColorConstants& color, const TensorTarget& target,
+               const std::int16_t* luma_row, const std::int16_t* chroma_row,
+               std::array<float*, 3> out) {
+  const hn::ScalableTag<float> df;
+  const hn::RebindToSigned<decltype(df)> d32;
+  const hn::RebindToUnsigned<decltype(df)> du32;
+  const hn::Repartition<std::int16_t, decltype(df)> d16;
+  const std::size_t lanes = hn::Lanes(df);
+  const auto width = static_cast<std::size_t>(plan.box.scaled_width);
+
+  const auto y_scale = hn::Set(df, color.y);
+  const auto r_v = hn::Set(df, color.r_v);
+  const auto g_u = hn::Set(df, color.g_u);
+  const auto g_v = hn::Set(df, color.g_v);
+  const auto b_u = hn::Set(df, color.b_u);
+  const auto normalise = [&](hn::Vec<decltype(df)> level, std::size_t c) HWY_ATTR {
+    const auto clamped = hn::Min(hn::Max(level, hn::Zero(df)), hn::Set(df, 255.0f));
+    return hn::MulAdd(clamped, hn::Set(df, target.gain[c]), hn::Set(df, target.bias[c]));
+  };
+
+  // Pairs of neighbours are collected a chunk at a time by scalar loads: as fast as the gather
+  // instructions where those exist, and the same everywhere.
+  constexpr std::size_t kChunk = SamplingPlan::kColumnPadding;
+  HWY_ALIGN std::uint32_t luma_pairs[kChunk] = {};
+  HWY_ALIGN std::uint64_t chroma_pairs[kChunk] = {};
+  for (std::size_t start = 0; start < width; start += kChunk) {
+    const std::size_t count = std::min(kChunk, width - start);
+    const std::uint16_t* luma_index = plan.luma_columns.index.data() + start;
+    const std::uint16_t* chroma_index = plan.chroma_columns.index.data() + start;
+    for (std::size_t i = 0; i < count; ++i) {
+      std::memcpy(&luma_pairs[i], luma_row + luma_index[i], sizeof luma_pairs[i]);
+      std::memcpy(&chroma_pairs[i], chroma_row + 2 * chroma_index[i], sizeof chroma_pairs[i]);
+    }
+    for (std::size_t i = 0; i < count; i += lanes) {
+      const std::size_t x = start + i;
+      const auto luma_weights = hn::BitCast(d16, hn::LoadU(du32, &plan.luma_columns.weights[x]));
+      const auto chroma_weights =
+          hn::BitCast(d16, hn::LoadU(du32, &plan.chroma_columns.weights[x]));
+      const auto y_pair = hn::BitCast(d16, hn::LoadU(du32, luma_pairs + i));
+      hn::Vec<decltype(du32)> left, right;  // (U, V) of the left and of the right neighbour
+      hn::LoadInterleaved2(du32, reinterpret_cast<const std::uint32_t*>(chroma_pairs + i), left,
+                           right);
+      const auto u_pair =
+          hn::OddEven(hn::BitCast(d16, hn::ShiftLeft<16>(right)), hn::BitCast(d16, left));
+      const auto v_pair =
+          hn::OddEven(hn::BitCast(d16, right), hn::BitCast(d16, hn::ShiftRight<16>(left)));
+      const auto y = hn::ConvertTo(df, hn::WidenMulPairwiseAdd(d32, y_pair, luma_weights));
+      const auto u = hn::ConvertTo(df, hn::WidenMulPairwiseAdd(d32, u_pair, chroma_weights));
+      const auto v = hn::ConvertTo(df, hn::WidenMulPairwiseAdd(d32, v_pair, chroma_weights));
+
+      const auto r =
+          normalise(hn::MulAdd(y, y_scale, hn::MulAdd(v, r_v, hn::Set(df, color.base[0]))), 0);
+      const auto g =
+          normalise(hn::MulAdd(y, y_scale,
+                               hn::MulAdd(u, g_u, hn::MulAdd(v, g_v, hn::Set(df, color.base[1])))),
+                    1);
+      const auto b =
+          normalise(hn::MulAdd(y, y_scale, hn::MulAdd(u, b_u, hn::Set(df, color.base[2]))), 2);
+      const auto first = target.bgr ? b : r;
+      const auto third = target.bgr ? r : b;
+      const std::size_t left_over = count - i;
+      if (target.interleaved) {
+        if (left_over >= lanes) {
+          hn::StoreInterleaved3(first, g, third, df, out[0] + 3 * x);
+        } else {
+          HWY_ALIGN float last[3 * hn::MaxLanes(df)];
+          hn::StoreInterleaved3(first, g, third, df, last);
+          std::memcpy(out[0] + 3 * x, last, 3 * left_over * sizeof(float));
+        }
+      } else if (left_over >= lanes) {
+        hn::StoreU(first, df, out[0] + x);
+        hn::StoreU(g, df, out[1] + x);
+        hn::StoreU(third, df, out[2] + x);
+      } else {
+        hn::StoreN(first, df, out[0] + x, left_over);
+        hn::StoreN(g, df, out[1] + x, left_over);
+        hn::StoreN(third, df, out[2] + x, left_over);
+      }
+    }
+  }
+}
+
+// Padding of the tensor: `count` pixels from pixel `start` in row-major order.
+void fill_padding(const TensorTarget& target, std::size_t plane, std::size_t start,
+                  std::size_t count) {
+  const std::array<std::size_t, 3> order =
+      target.bgr ? std::array<std::size_t, 3>{2, 1, 0} : std::array<std::size_t, 3>{0, 1, 2};
+  if (target.interleaved) {
+    float* out = target.data + 3 * start;
+    for (std::size_t i = 0; i < count; ++i) {
+      for (std::size_t c = 0; c < 3; ++c) *out++ = target.padding[order[c]];
+    }
+    return;
+  }
+  for (std::size_t c = 0; c < 3; ++c) {
+    std::fill_n(target.data + c * plane + start, count, target.padding[order[c]]);
+  }
+}
+
+void run(const SamplingPlan& plan, const Yuv420Source& source, const YuvCoefficients& coefficients,
+         const TensorTarget& target, std::int16_t* luma_row, std::int16_t* chroma_row) {
+  const Letterbox& box = plan.box;
+  const ColorConstants color(coefficients);
+  const auto width = static_cast<std::size_t>(box.input_width);
+  const auto plane = width * static_cast<std::size_t>(box.input_height);
+  const auto pad_x = static_cast<std::size_t>(box.pad_x);
+  const auto scaled = static_cast<std::size_t>(box.scaled_width);
+  const auto crop_x = static_cast<std::size_t>(box.crop.x);
+  const auto crop_width = static_cast<std::size_t>(box.crop.width);
+  const std::size_t pixel = target.interleaved ? 3 : 1;
+
+  const auto row_of = [&](std::size_t p, std::int32_t row, std::size_t x) {
+    return source.planes[p] + static_cast<std::size_t>(row) * source.strides[p] + x;
+  };
+
+  std::size_t at = static_cast<std::size_t>(box.pad_y) * width;
+  fill_padding(target, plane, 0, at);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(box.scaled_height); ++i, at += width) {
+    const RowTap luma = plan.luma_rows[i];
+    const RowTap chroma = plan.chroma_rows[i];
+    blend_row(row_of(0, luma.first, crop_x), row_of(0, luma.second, crop_x), luma.weight,
+              crop_width, luma_row);
+    if (source.interleaved_chroma) {
+      blend_row(row_of(1, chroma.first, crop_x), row_of(1, chroma.second, crop_x), chroma.weight,
+                crop_width, chroma_row);
+    } else {
+      blend_rows_interleaved(
+          row_of(1, chroma.first, crop_x / 2), row_of(1, chroma.second, crop_x / 2),
+          row_of(2, chroma.first, crop_x / 2), row_of(2, chroma.second, crop_x / 2), chroma.weight,
+          crop_width / 2, chroma_row);
+    }
+    fill_padding(target, plane, at, pad_x);
+    float* first = target.data + pixel * (at + pad_x);
+    store_row(plan, color, target, luma_row, chroma_row, {first, first + plane, first + 2 * plane});
+    fill_padding(target, plane, at + pad_x + scaled, width - pad_x - scaled);
+  }
+  fill_padding(target, plane, at, plane - at);
+}
+
+}  // namespace
+
+void yuv420_to_tensor_target(const SamplingPlan& plan, const Yuv420Source& source,
+                             const YuvCoefficients& color, const TensorTarget& target,
+                             std::int16_t* luma_row, std::int16_t* chroma_row) {
+  run(plan, source, color, target, luma_row, chroma_row);
+}
+
+}  // namespace penstock::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace penstock {
+
+HWY_EXPORT(yuv420_to_tensor_target);
+
+void yuv420_to_tensor(const SamplingPlan& plan, const Yuv420Source& source,
+                      const YuvCoefficients& color, const TensorTarget& target,
+                      std::int16_t* luma_row, std::int16_t* chroma_row) {
+  HWY_DYNAMIC_DISPATCH(yuv420_to_tensor_target)
+  (plan, source, color, target, luma_row, chroma_row);
+}
+
+}  // namespace penstock
+#endif  // HWY_ONCE

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "penstock/task/detection_job.h"
+
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+namespace penstock {
+
+Result<DetectionBlock> run_detection_job(Device& device, std::span<const Tensor> outputs,
+                                         const DecodeOptions& options, CollectCandidates collect) {
+  auto storage = device.allocate(sizeof(DetectionBlock));
+  if (!storage) return std::unexpected(std::move(storage).error());
+
+  std::vector<Device::Owner> uses{*storage};
+  std::vector<Fence> after;
+  for (const Tensor& output : outputs) {
+    uses.push_back(output.data.storage);
+    after.push_back(output.ready);
+  }
+  auto fence = device.submit(
+      std::move(uses), std::move(after),
+      [options, collect = std::move(collect),
+       block_storage = storage->get()](const Access& access) mutable -> Result<void> {
+        std::vector<Candidate> candidates;
+        PENSTOCK_TRY(collect(access, candidates));
+        non_maximum_suppression(candidates, options);
+        DetectionBlock block{};  // records behind the count are zero, not what the pool held
+        for (const Candidate& candidate : candidates) {
+          block.records[block.count++] = candidate.record;
+        }
+        std::memcpy(access.bytes(*block_storage).data(), &block, sizeof block);
+        return {};
+      });
+  if (!fence) return std::unexpected(std::move(fence).error());
+
+  DetectionBlock block;
+  PENSTOCK_TRY(device.read_back(std::as_writable_bytes(std::span(&block, 1)),
+                                {.storage = *storage, .offset = 0, .size = sizeof block}, {*fence},
+                                TransferPurpose::kDetections));
+  return block;
+}
+
+std::span<const float> item_values(const Access& access, const StorageRegion& region,
+                                   std::size_t item, std::size_t values_per_item) {
+  const auto* values = reinterpret_cast<const float*>(access.bytes(region).data());
+  return {values + item * values_per_item, values_per_item};
+}
+
+}  // namespace penstock
