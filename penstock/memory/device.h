@@ -27,9 +27,9 @@ namespace penstock {
 
 /// Why bytes cross between host and device. Each purpose has a size limit (contract A01).
 enum class TransferPurpose {
-  kDetections,    ///< Compact detection records: at most 7204 bytes (count + 300 x 24).
-  kMetadata,      ///< Other compact results and drawing commands: at most 256 KiB.
-  kTestContent,   ///< Test plugin's upload and download only; not limited.
+  kDetections,   ///< Compact detection records: at most 7204 bytes (count + 300 x 24).
+  kMetadata,     ///< Other compact results and drawing commands: at most 256 KiB.
+  kTestContent,  ///< Test plugin's upload and download only; not limited.
 };
 std::size_t transfer_limit(TransferPurpose purpose);
 
@@ -46,8 +46,9 @@ class Device {
   virtual Result<StoragePtr> allocate(std::size_t bytes) = 0;
 
   /// Runs `job` once every fence of `after` has passed; a failed fence fails this one without
-  /// running the job. `uses` (storages, frames, anything) live until the returned fence has passed.
-  /// An error means that the job was not and will not be run.
+  /// running the job. `uses` (storages, frames, anything) and the job itself live until the
+  /// returned fence passes, and whoever has waited for it finds them released. A job must not wait
+  /// for other device work. An error means that the job was not and will not be run.
   virtual Result<Fence> submit(std::vector<Owner> uses, std::vector<Fence> after, Job job) = 0;
 
   /// Device-to-device copy of equally sized regions.

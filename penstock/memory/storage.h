@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Storage is a shared owner of bytes on one device. It is passed as std::shared_ptr; the bytes go
-// back to the device's pool when the last owner lets go. A host pointer exists only for host-visible
-// Storage: elsewhere bytes are reached inside a job, through the Access that Device::submit gives it.
+// back to the device's pool when the last owner lets go. A host pointer exists only for
+// host-visible Storage: elsewhere bytes are reached inside a job, through the Access that
+// Device::submit gives it.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +11,7 @@
 #include <memory>
 #include <span>
 
+#include "penstock/base/error.h"
 #include "penstock/memory/device_id.h"
 
 namespace penstock {
@@ -39,13 +41,21 @@ struct StorageRegion {
   StoragePtr storage;
   std::size_t offset = 0;
   std::size_t size = 0;
+
+  /// kInvalidArgument when `storage` is null or the range leaves it.
+  static Result<StorageRegion> make(StoragePtr storage, std::size_t offset, std::size_t size);
+  static StorageRegion whole(StoragePtr storage);
 };
+
+/// Checks the invariant of a region that was not built by make.
+Result<void> validate(const StorageRegion& region);
 
 /// Turns storage into bytes for the length of one device job; not to be kept.
 class Access {
  public:
   virtual ~Access() = default;
-  /// All bytes of `storage`, which must belong to the job's device.
+  /// All bytes of `storage`, which must belong to the job's device: another device's storage is a
+  /// bug that ends the process with a message, as an illegal address would on a GPU.
   virtual std::span<std::byte> bytes(const Storage& storage) const = 0;
   std::span<std::byte> bytes(const StorageRegion& region) const {
     return bytes(*region.storage).subspan(region.offset, region.size);

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <variant>
+#include <string_view>
 #include <vector>
 
 #include "penstock/base/error.h"
