@@ -94,44 +94,49 @@ attempt() {
   return "$status"
 }
 
-mkdir -p "$PENSTOCK_CACHE"
-exec 9>"$PENSTOCK_CACHE/root.lock"
-if ! flock -n 9; then
-  say "another set-up is at work; waiting for it"
-  flock 9
-fi
-[[ ! -d $target ]] || exit 0
-
-require_tools
-require_subids
-remove_partial
-need_space "$PENSTOCK_CACHE" 6 "set-up"
-((EUID == 0)) || need_space "${PENSTOCK_TMPDIR:-/var/tmp}" 4 "set-up"
-
-host_apt_conf >"$target.apt"
-say "making the Debian $suite userland (about 3 GB, 5 to 7 minutes, once) in $target"
-started=$SECONDS
-if ! attempt; then
-  if grep -qE 'Release file .* (is expired|is not valid anymore)|Release file .*expired' "$log"; then
-    say "the mirror's Release file is past its Valid-Until date, so the normal way failed." \
-      "Its signature is still checked; accepting the date and trying again."
-    attempt '--aptopt=Acquire::Check-Valid-Until "false"' || failed=true
-  else
-    failed=true
+main() {
+  mkdir -p "$PENSTOCK_CACHE"
+  exec 9>"$PENSTOCK_CACHE/root.lock"
+  if ! flock -n 9; then
+    say "another set-up is at work; waiting for it"
+    flock 9
   fi
-fi
-if [[ -n ${failed:-} ]]; then
-  remove_partial
-  grep -vE '^I: ' "$log" | tail -n 25 >&2
-  die "could not make the userland; the whole log is $log"
-fi
+  [[ ! -d $target ]] || exit 0
 
-# Mount points for what the host lends (tools/enter.sh); the root itself is mounted read-only.
-touch "$partial/etc/resolv.conf" "$partial/etc/hosts"
-mv -T "$partial" "$target"
-rm -f "$target.apt"
-say "userland ready after $((SECONDS - started)) s"
-shopt -s nullglob
-for other in "$PENSTOCK_CACHE"/root-*/; do
-  [[ ${other%/} == "$target" ]] || say "an older userland can be removed: rm -rf ${other%/}"
-done
+  require_tools
+  require_subids
+  remove_partial
+  need_space "$PENSTOCK_CACHE" 6 "set-up"
+  ((EUID == 0)) || need_space "${PENSTOCK_TMPDIR:-/var/tmp}" 4 "set-up"
+
+  host_apt_conf >"$target.apt"
+  say "making the Debian $suite userland (about 3 GB, 5 to 7 minutes, once) in $target"
+  started=$SECONDS
+  if ! attempt; then
+    if grep -qE 'Release file .* (is expired|is not valid anymore)|Release file .*expired' "$log"; then
+      say "the mirror's Release file is past its Valid-Until date, so the normal way failed." \
+        "Its signature is still checked; accepting the date and trying again."
+      attempt '--aptopt=Acquire::Check-Valid-Until "false"' || failed=true
+    else
+      failed=true
+    fi
+  fi
+  if [[ -n ${failed:-} ]]; then
+    remove_partial
+    grep -vE '^I: ' "$log" | tail -n 25 >&2
+    die "could not make the userland; the whole log is $log"
+  fi
+
+  # Mount points for what the host lends (tools/enter.sh); the root itself is mounted read-only.
+  touch "$partial/etc/resolv.conf" "$partial/etc/hosts"
+  mv -T "$partial" "$target"
+  rm -f "$target.apt"
+  say "userland ready after $((SECONDS - started)) s"
+  shopt -s nullglob
+  for other in "$PENSTOCK_CACHE"/root-*/; do
+    [[ ${other%/} == "$target" ]] || say "an older userland can be removed: rm -rf ${other%/}"
+  done
+}
+
+main
+exit
