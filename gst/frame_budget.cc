@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gst/frame_budget.h"
+
+#include <algorithm>
+
+namespace penstock::gst {
+
+FrameBudget::Lease FrameBudget::acquire() {
+  std::unique_lock lock(mutex_);
+  most_held_ = std::max(most_held_, ++held_);
+  changed_.wait(lock, [this] { return interrupted_ || held_ <= limit_; });
+  if (interrupted_) {
+    --held_;
+    return nullptr;
+  }
+  return Lease(this, [budget = shared_from_this()](const void*) { budget->give_back(); });
+}
+
+void FrameBudget::give_back() {
+  const std::lock_guard lock(mutex_);
+  --held_;
+  changed_.notify_all();
+}
+
+void FrameBudget::interrupt() {
+  const std::lock_guard lock(mutex_);
+  interrupted_ = true;
+  changed_.notify_all();
+}
+
+void FrameBudget::resume() {
+  const std::lock_guard lock(mutex_);
+  interrupted_ = false;
+}
+
+std::size_t FrameBudget::held() const {
+  const std::lock_guard lock(mutex_);
+  return held_;
+}
+
+std::size_t FrameBudget::most_held() const {
+  const std::lock_guard lock(mutex_);
+  return most_held_;
+}
+
+}  // namespace penstock::gst

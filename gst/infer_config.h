@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// peninfer's configuration properties and what they open. GObject properties are declared here
+// once, with their documentation, so that gst-inspect, docs and checks agree.
+#pragma once
+
+#include <gst/gst.h>
+
+#include <string>
+
+#include "gst/sharing.h"
+#include "penstock/base/error.h"
+#include "penstock/exec/frame_inference.h"
+
+namespace penstock::gst {
+
+enum class Roi { kFullFrame };
+
+struct InferConfig {
+  std::string model;
+  std::string model_instance;
+  std::string models_folder;
+  std::string device = "cpu";
+  Policy policy = Policy::kThroughput;
+  guint batch_size = 1;
+  guint64 max_wait_ns = 0;
+  gfloat threshold = -1;      ///< -1: the model's own.
+  gfloat iou_threshold = -1;  ///< -1: the model's own.
+  guint max_objects = kMaxDetections;
+  std::string labels;
+  guint interval = 1;
+  Roi roi = Roi::kFullFrame;
+  guint queue_depth = 8;
+  std::string engine_library;
+  bool operator==(const InferConfig&) const = default;
+};
+
+/// First id that is free for the element's own properties.
+inline constexpr guint kFirstOwnProperty = 32;
+
+void install_config_properties(GObjectClass* klass);
+/// False when `id` is not a configuration property.
+bool set_config_property(InferConfig& config, guint id, const GValue* value);
+bool get_config_property(const InferConfig& config, guint id, GValue* value);
+
+/// Opens device and model. The device comes by GstContext where one of that id is offered, and
+/// `sim` only ever does. Elements of a pipeline with the same model-instance share the inference.
+Result<OpenedInferencePtr> open_inference(GstElement* element, const InferConfig& config);
+
+}  // namespace penstock::gst

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gst/infer_stream.h"
+
+#include <atomic>
+#include <format>
+#include <utility>
+
+#include "gst/storage_memory.h"
+
+namespace penstock::gst {
+namespace {
+
+/// Events between two frames are few; this only keeps a runaway upstream from growing the queue.
+constexpr std::size_t kMaxWaitingEvents = 256;
+
+GObject* display_on(GstBuffer* buffer) {
+  return gst_buffer_n_memory(buffer) == 0 ? nullptr : display_of(gst_buffer_peek_memory(buffer, 0));
+}
+
+/// What a frame keeps alive: its buffer and maps, its place in the budget, its stream's display.
+struct Kept {
+  std::shared_ptr<BufferHold> hold;
+  FrameBudget::Lease lease;
+  std::shared_ptr<const void> identity;
+};
+
+}  // namespace
+
+InferStream::InferStream(const Options& options)
+    : executor_(options.executor),
+      device_(options.device),
+      interval_(options.interval),
+      budget_(std::make_shared<FrameBudget>(options.frame_limit)),
+      identity_(new_identity("", nullptr)) {
+  budget_->interrupt();
+}
+
+InferStream::~InferStream() {
+  interrupt();
+  executor_->retire(identity_->id);
+}
+
+InferStream::IdentityPtr InferStream::new_identity(std::string stream_id, GObject* display) const {
+  // The serial keeps apart two elements that see one stream (behind a tee, say) and share an
+  // executor.
+  static std::atomic<guint64> serial{0};
+  auto identity = std::make_shared<Identity>();
+  identity->id.name = std::format("{}#{}", stream_id, serial.fetch_add(1));
+  identity->stream_id = std::move(stream_id);
+  if (display != nullptr) identity->display.reset(G_OBJECT(g_object_ref(display)));
+  return identity;
+}
+
+InferStream::IdentityPtr InferStream::identity_for(GstBuffer* buffer) {
+  GObject* display = display_on(buffer);
+  if (display != identity_->display.get()) {
+    ended_.push_back(std::exchange(identity_, new_identity(identity_->stream_id, display)));
+  }
+  return identity_;
+}
+
+Result<GstFlowReturn> InferStream::push_frame(BufferPtr buffer, const VideoFormat& format) {
+  FrameBudget::Lease lease = budget_->acquire();
+  Waiting waiting;
+  waiting.arrived = Clock::system().now();
+  IdentityPtr identity;
+  guint64 number = 0;
+  Generation generation = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (flow_ != GST_FLOW_OK) return flow_;
+    if (eos_) return GST_FLOW_EOS;
+    if (lease == nullptr) return GST_FLOW_FLUSHING;
+    identity = identity_for(buffer.get());
+    number = next_frame_++;
+    generation = generation_;
+    ++frames_;
+  }
+  if (number % interval_ == 0) {
+    auto made = frame_of(buffer.get(), format, device_);
+    if (!made) {
+      return std::unexpected(
+          fail_with(made.error().context(std::format("reading frame {}", number))));
+    }
+    VideoFrame& frame = *made->frame;
+    frame.source = identity->id;
+    frame.generation = generation;
+    frame.lease = std::make_shared<Kept>(made->hold, lease, identity);
+    waiting.analysis = std::make_shared<Analysis>();
+    FrameResult& result = waiting.analysis->result;
+    result.source = identity->stream_id;
+    result.frame = number;
+    result.pts_ns = frame.pts_ns;
+    result.generation = generation;
+    result.width = frame.width;
+    result.height = frame.height;
+    waiting.hold = std::move(made->hold);
+    auto future = executor_->submit({.frame = std::move(made->frame),
+                                     .roi = {},
+                                     .source = identity->id,
+                                     .generation = generation},
+                                    WhenFull::kWait);
+    if (!future) {
+      {
+        const std::lock_guard lock(mutex_);
+        if (flow_ != GST_FLOW_OK || generation != generation_) return GST_FLOW_FLUSHING;
+      }
+      return std::unexpected(
+          fail_with(future.error().context(std::format("submitting frame {}", number))));
+    }
+    waiting.future = std::move(*future);
+  }
+  waiting.lease = std::move(lease);
+  waiting.item = Frame{std::move(buffer), nullptr};
+  return enqueue(std::move(waiting));
+}
+
+GstFlowReturn InferStream::enqueue(Waiting waiting) {
+  const std::lock_guard lock(mutex_);
+  if (flow_ != GST_FLOW_OK) return flow_;
+  waiting.ended = std::exchange(ended_, {});
+  waiting_.push_back(std::move(waiting));
+  changed_.notify_all();
+  return GST_FLOW_OK;
+}
+
+bool InferStream::push_event(EventPtr event) {
+  Waiting waiting;
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock,
+                [this] { return flow_ != GST_FLOW_OK || waiting_events_ < kMaxWaitingEvents; });
+  if (flow_ != GST_FLOW_OK) return false;
+  if (GST_EVENT_TYPE(event.get()) == GST_EVENT_EOS) eos_ = true;
+  if (GST_EVENT_TYPE(event.get()) == GST_EVENT_STREAM_START) {
+    eos_ = false;
+    const gchar* name = nullptr;
+    gst_event_parse_stream_start(event.get(), &name);
+    if (name != nullptr && identity_->stream_id != name) {
+      ended_.push_back(std::exchange(identity_, new_identity(name, nullptr)));
+      next_frame_ = 0;
+    }
+  }
+  waiting.ended = std::exchange(ended_, {});
+  waiting.item = std::move(event);
+  waiting_.push_back(std::move(waiting));
+  ++waiting_events_;
+  changed_.notify_all();
+  return true;
+}
+
+bool InferStream::run_query(GstQuery* query) {
+  auto ticket = std::make_shared<Query>();
+  ticket->query = query;
+  std::unique_lock lock(mutex_);
+  if (flow_ != GST_FLOW_OK) return false;
+  Waiting waiting;
+  waiting.item = ticket;
+  waiting_.push_back(std::move(waiting));
+  changed_.notify_all();
+  // Once taken, the query is being written by the other thread and must outlive that.
+  const guint64 epoch = epoch_;
+  changed_.wait(lock, [&] {
+    return ticket->done || (!ticket->taken && (flow_ != GST_FLOW_OK || epoch != epoch_));
+  });
+  return ticket->done && ticket->answered;
+}
+
+void InferStream::finish(const QueryPtr& query, bool answered) {
+  const std::lock_guard lock(mutex_);
+  query->done = true;
+  query->answered = answered;
+  changed_.notify_all();
+}
+
+std::optional<InferStream::Output> InferStream::next() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return flow_ != GST_FLOW_OK || !waiting_.empty(); });
+  if (flow_ != GST_FLOW_OK) return std::nullopt;
+  // The frame stays in the queue while its result is awaited, so that an interruption finds it.
+  std::optional<Result<InferenceResult>> result;
+  if (waiting_.front().future) {
+    SharedBatchExecutor::Future future = std::move(*waiting_.front().future);
+    const guint64 epoch = epoch_;
+    lock.unlock();
+    result = future.get();
+    lock.lock();
+    if (flow_ != GST_FLOW_OK || epoch != epoch_) return std::nullopt;
+  }
+  Waiting waiting = std::move(waiting_.front());
+  waiting_.pop_front();
+  if (std::holds_alternative<EventPtr>(waiting.item)) --waiting_events_;
+  if (auto* query = std::get_if<QueryPtr>(&waiting.item)) (*query)->taken = true;
+  if (result && *result) ++inferred_;
+  changed_.notify_all();
+  lock.unlock();
+
+  if (result && !*result) {
+    return fail_with(
+        result->error().context(std::format("inferring frame {}", waiting.analysis->result.frame)));
+  }
+  if (result) {
+    waiting.analysis->result.objects = std::move((*result)->objects);
+    waiting.analysis->times = (*result)->times;
+    // The result is there, so nobody reads the frame any more, although its worker may not have
+    // dropped it yet. Downstream gets unmapped memory and, when it was alone, a writable buffer.
+    waiting.hold->release();
+  }
+  return leave(std::move(waiting));
+}
+
+InferStream::Output InferStream::leave(Waiting waiting) {
+  for (const IdentityPtr& ended : waiting.ended) executor_->retire(ended->id);
+  if (auto* event = std::get_if<EventPtr>(&waiting.item)) return std::move(*event);
+  if (auto* query = std::get_if<QueryPtr>(&waiting.item)) return std::move(*query);
+  residency_.record(Clock::system().now() - waiting.arrived);
+  auto& frame = std::get<Frame>(waiting.item);
+  frame.analysis = std::move(waiting.analysis);
+  return std::move(frame);
+}
+
+bool InferStream::end(GstFlowReturn reason) {
+  bool unseen = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (flow_ != GST_FLOW_OK) return false;
+    unseen = eos_;
+  }
+  clear_and(reason, false);
+  return unseen;
+}
+
+Error InferStream::fail_with(Error error) {
+  clear_and(GST_FLOW_ERROR, true);
+  return error;
+}
+
+void InferStream::interrupt() { clear_and(GST_FLOW_FLUSHING, false); }
+
+void InferStream::clear_and(GstFlowReturn flow, bool failed) {
+  std::deque<Waiting> dropped;
+  std::vector<IdentityPtr> ended;
+  IdentityPtr current;
+  Generation generation = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    failed_ = failed_ || failed;
+    flow_ = failed_ ? GST_FLOW_ERROR : flow;
+    dropped.swap(waiting_);
+    waiting_events_ = 0;
+    ended.swap(ended_);
+    current = identity_;
+    generation = generation_;
+    ++epoch_;
+    changed_.notify_all();
+  }
+  // Without the lock: the executor's own lock is taken here, and frames it drops give leases back.
+  budget_->interrupt();
+  for (Waiting& waiting : dropped) {
+    ended.insert(ended.end(), waiting.ended.begin(), waiting.ended.end());
+  }
+  for (const IdentityPtr& identity : ended) {
+    executor_->cancel(identity->id, generation);
+    executor_->retire(identity->id);
+  }
+  executor_->cancel(current->id, generation);
+}
+
+void InferStream::resume() {
+  const std::lock_guard lock(mutex_);
+  ++generation_;
+  eos_ = false;
+  if (failed_) return;
+  flow_ = GST_FLOW_OK;
+  budget_->resume();
+}
+
+GstFlowReturn InferStream::flow() const {
+  const std::lock_guard lock(mutex_);
+  return flow_;
+}
+
+InferStream::Stats InferStream::stats() const {
+  Stats stats;
+  {
+    const std::lock_guard lock(mutex_);
+    stats.frames = frames_;
+    stats.inferred = inferred_;
+    stats.waiting = waiting_.size();
+  }
+  stats.held = budget_->held();
+  stats.most_held = budget_->most_held();
+  stats.residency_p50 = residency_.percentile(0.5);
+  stats.residency_p99 = residency_.percentile(0.99);
+  return stats;
+}
+
+}  // namespace penstock::gst

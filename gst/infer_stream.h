@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// InferStream is what happens between peninfer's pads: frames are submitted to the executor as they
+// come, wait for their results in the order in which they came, and leave with them; events and
+// serialized queries keep their place between them. It knows no pads: one thread pushes (the sink
+// pad's), one takes (the source pad's task), any thread interrupts.
+//
+//   stream.push_frame(buffer, format);                  // sink pad; blocks while the budget is
+//   used up while (auto output = stream.next()) { ... }         // source pad's task
+//   stream.interrupt(); ...; stream.resume();           // flush, or stop
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "gst/buffer_frame.h"
+#include "gst/frame_budget.h"
+#include "gst/gst_ptr.h"
+#include "gst/penanalysis_meta.h"
+#include "gst/video_caps.h"
+#include "penstock/exec/batch_executor.h"
+#include "penstock/observe/latency.h"
+
+namespace penstock::gst {
+
+class InferStream {
+ public:
+  struct Options {
+    std::shared_ptr<SharedBatchExecutor> executor;
+    DeviceId device;
+    std::size_t frame_limit = 1;  ///< Frames held; one more may wait for its place.
+    guint interval = 1;           ///< Every interval-th frame is inferred.
+  };
+
+  struct Frame {
+    BufferPtr buffer;
+    std::shared_ptr<const Analysis> analysis;  ///< Null: passed without inference.
+  };
+  /// A serialized query whose turn it is; to be given back with finish().
+  struct Query {
+    GstQuery* query = nullptr;
+    bool taken = false;
+    bool done = false;
+    bool answered = false;
+  };
+  using QueryPtr = std::shared_ptr<Query>;
+  /// Error ends the stream: the caller reports it, nothing follows.
+  using Output = std::variant<Frame, EventPtr, QueryPtr, Error>;
+
+  struct Stats {
+    guint64 frames = 0;    ///< Accepted.
+    guint64 inferred = 0;  ///< Left with a result.
+    std::size_t waiting = 0;
+    std::size_t held = 0;
+    std::size_t most_held = 0;
+    Nanoseconds residency_p50{};  ///< From entering the element to being ready to leave.
+    Nanoseconds residency_p99{};
+  };
+
+  explicit InferStream(const Options& options);
+  InferStream(const InferStream&) = delete;
+  InferStream& operator=(const InferStream&) = delete;
+  /// Interrupts; does not wait for running jobs, which keep what they use.
+  ~InferStream();
+
+  // The sink pad's streaming thread.
+
+  /// Blocks while the budget is used up. An Error ends the stream and is the caller's to report.
+  Result<GstFlowReturn> push_frame(BufferPtr buffer, const VideoFormat& format);
+  bool push_event(EventPtr event);
+  /// Blocks until the taker has answered; false also when interrupted before its turn.
+  bool run_query(GstQuery* query);
+
+  // The source pad's task.
+
+  /// The next thing to send on, waiting for its result. Nothing when flow() is not OK.
+  std::optional<Output> next();
+  void finish(const QueryPtr& query, bool answered);
+  /// Downstream refused: ends the flow with downstream's reason. True when upstream has sent EOS
+  /// already and so will never see that reason.
+  bool end(GstFlowReturn reason);
+
+  // Any thread.
+
+  /// Drops what is queued, cancels what runs, wakes both threads; returns without waiting for jobs.
+  void interrupt();
+  /// Starts the next generation. A stream that ended with an Error stays ended.
+  void resume();
+  GstFlowReturn flow() const;
+  Stats stats() const;
+
+ private:
+  /// A stream's life for the executor: until another stream-start, or another display (V05, V06).
+  struct Identity {
+    SourceId id;            ///< Unique in the process.
+    std::string stream_id;  ///< GStreamer's name for it.
+    GstPtr<GObject> display;
+  };
+  using IdentityPtr = std::shared_ptr<const Identity>;
+
+  struct Waiting {
+    std::variant<Frame, EventPtr, QueryPtr> item;
+    std::optional<SharedBatchExecutor::Future> future;
+    std::shared_ptr<Analysis> analysis;
+    std::shared_ptr<BufferHold> hold;
+    FrameBudget::Lease lease;
+    TimePoint arrived;
+    std::vector<IdentityPtr> ended;  ///< Identities with no frame behind this item.
+  };
+
+  IdentityPtr identity_for(GstBuffer* buffer);
+  IdentityPtr new_identity(std::string stream_id, GObject* display) const;
+  GstFlowReturn enqueue(Waiting waiting);
+  Error fail_with(Error error);
+  void clear_and(GstFlowReturn flow, bool failed);
+  Output leave(Waiting waiting);
+
+  const std::shared_ptr<SharedBatchExecutor> executor_;
+  const DeviceId device_;
+  const guint interval_;
+  const std::shared_ptr<FrameBudget> budget_;
+  LatencyHistogram residency_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Waiting> waiting_;
+  std::size_t waiting_events_ = 0;
+  GstFlowReturn flow_ = GST_FLOW_FLUSHING;
+  bool failed_ = false;
+  bool eos_ = false;
+  Generation generation_ = 0;
+  guint64 epoch_ = 0;  ///< Counts interruptions, to notice one that came and went.
+  guint64 next_frame_ = 0;
+  guint64 frames_ = 0;
+  guint64 inferred_ = 0;
+  IdentityPtr identity_;
+  std::vector<IdentityPtr> ended_;  ///< To ride on the next item.
+};
+
+}  // namespace penstock::gst

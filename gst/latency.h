@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What peninfer adds to a LATENCY reply (contract L05).
+#pragma once
+
+#include <gst/gst.h>
+
+namespace penstock::gst {
+
+struct LatencyBasis {
+  GstClockTime frame_duration = GST_CLOCK_TIME_NONE;
+  guint workers = 1;
+  guint interval = 1;
+  GstClockTime max_wait = 0;  ///< For a batch to fill.
+  guint frame_limit = 1;      ///< Most frames held.
+};
+
+/// Minimum: an element that keeps up with its stream has a run take up to workers x interval frame
+/// durations, and may have to wait one more for a worker; a sink that allows less drops frames.
+/// Maximum: the frames that may be held. With an unknown frame rate neither can be said: nothing is
+/// added to the minimum but max_wait, and the maximum is unlimited.
+void add_latency(GstQuery* query, const LatencyBasis& basis);
+
+}  // namespace penstock::gst
