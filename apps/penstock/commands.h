@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The subcommands of `penstock`. Each adds itself to the parser and answers the exit code when it
+// was chosen (docs/run.md lists them).
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace penstock {
+
+/// What main() runs when the subcommand was given.
+using Command = std::function<int()>;
+
+Command add_run(CLI::App& app);
+Command add_doctor(CLI::App& app);
+Command add_model(CLI::App& app);
+
+}  // namespace penstock

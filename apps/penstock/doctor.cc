@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// penstock doctor: what this machine has and lacks for a run, in plain words. Exit code 0 when the
+// main job can work, else 69.
+#include <dlfcn.h>
+#include <gst/gst.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <format>
+#include <fstream>
+#include <memory>
+#include <set>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "commands.h"
+#include "gst/register.h"
+#include "penstock/base/exit_code.h"
+#include "penstock/model/manifest.h"
+
+namespace penstock {
+namespace {
+
+struct Flags {
+  std::string models;
+  std::string engine_library;
+};
+
+class Doctor {
+ public:
+  void ok(const std::string& text) { std::printf("  ok      %s\n", text.c_str()); }
+  void note(const std::string& text) { std::printf("  note    %s\n", text.c_str()); }
+  void lacks(const std::string& text) {
+    std::printf("  LACKS   %s\n", text.c_str());
+    ++missing_;
+  }
+  void head(const char* text) { std::printf("%s\n", text); }
+  int missing() const { return missing_; }
+
+ private:
+  int missing_ = 0;
+};
+
+void check_processor(Doctor& doctor) {
+  doctor.head("Processor");
+  std::ifstream info("/proc/cpuinfo");
+  std::string model = "unknown";
+  std::set<std::string> flags;
+  for (std::string line; std::getline(info, line);) {
+    const std::size_t colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    if (line.starts_with("model name")) model = line.substr(std::min(colon + 2, line.size()));
+    if (line.starts_with("flags") || line.starts_with("Features")) {
+      std::istringstream words(line.substr(colon + 1));
+      for (std::string word; words >> word;) flags.insert(word);
+    }
+  }
+  std::string simd;
+  for (const char* name : {"sse4_2", "avx2", "fma", "avx512f", "avx512_vnni", "asimd", "sve"}) {
+    if (flags.contains(name)) simd += std::string(simd.empty() ? "" : ", ") + name;
+  }
+  doctor.ok(std::format("{}, {} cores online", model, ::sysconf(_SC_NPROCESSORS_ONLN)));
+  if (simd.empty()) {
+    doctor.note("no SIMD beyond the baseline: preprocessing will be slow, but right");
+  } else {
+    doctor.ok("SIMD: " + simd);
+  }
+}
+
+void check_gstreamer(Doctor& doctor) {
+  doctor.head("GStreamer");
+  guint major = 0, minor = 0, micro = 0, nano = 0;
+  gst_version(&major, &minor, &micro, &nano);
+  const std::string version = std::format("{}.{}.{}", major, minor, micro);
+  if (major > 1 || (major == 1 && minor >= 28)) {
+    doctor.ok("version " + version);
+  } else {
+    doctor.lacks("version 1.28 or later; this is " + version);
+  }
+  struct Need {
+    const char* element;
+    const char* what;
+    const char* package;
+  };
+  const auto check = [&](const Need& need, bool needed) {
+    GstElementFactory* factory = gst_element_factory_find(need.element);
+    if (factory != nullptr) {
+      doctor.ok(std::format("{} ({})", need.element, need.what));
+      gst_object_unref(factory);
+    } else if (needed) {
+      doctor.lacks(std::format("{} ({}): install {}", need.element, need.what, need.package));
+    } else {
+      doctor.note(std::format("no {} ({}): comes with {}", need.element, need.what, need.package));
+    }
+  };
+  for (const Need& need :
+       {Need{"peninfer", "inference", "penstock"},
+        Need{"decodebin3", "picks decoders", "gstreamer1.0-plugins-base"},
+        Need{"qtdemux", "reads MP4", "gstreamer1.0-plugins-good"},
+        Need{"avidemux", "reads AVI", "gstreamer1.0-plugins-good"},
+        Need{"avdec_h264", "decodes H.264", "gstreamer1.0-libav"},
+        Need{"objectdetectionoverlay", "draws boxes", "gstreamer1.0-plugins-bad"},
+        Need{"openh264enc", "encodes the MP4 output", "gstreamer1.0-plugins-bad"},
+        Need{"mp4mux", "writes the MP4 output", "gstreamer1.0-plugins-good"},
+        Need{"jpegenc", "encodes the report's pictures", "gstreamer1.0-plugins-good"}}) {
+    check(need, true);
+  }
+  for (const Need& need : {Need{"rtspsrc", "reads RTSP", "gstreamer1.0-plugins-good"},
+                           Need{"avdec_h265", "decodes H.265", "gstreamer1.0-libav"},
+                           Need{"matroskademux", "reads MKV", "gstreamer1.0-plugins-good"},
+                           Need{"dav1ddec", "decodes AV1", "gstreamer1.0-plugins-bad"}}) {
+    check(need, false);
+  }
+}
+
+// The few entries of OrtApiBase are stable by ONNX Runtime's own rules: GetApi, then
+// GetVersionString.
+struct OrtApiBase {
+  const void* (*get_api)(std::uint32_t);
+  const char* (*get_version)();
+};
+
+void check_engine(Doctor& doctor, const std::string& configured) {
+  doctor.head("ONNX Runtime");
+  const std::string path = configured.empty() ? PENSTOCK_ONNXRUNTIME_DEFAULT : configured;
+  void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    doctor.lacks(std::format("the library: {}; name one with --engine-library", ::dlerror()));
+    return;
+  }
+  const auto get_base =
+      reinterpret_cast<const OrtApiBase* (*)()>(::dlsym(library, "OrtGetApiBase"));
+  if (get_base == nullptr) {
+    doctor.lacks(std::format("an ONNX Runtime: {} is another library", path));
+  } else {
+    doctor.ok(std::format("version {} from {}", get_base()->get_version(), path));
+  }
+  const bool cuda = ::dlsym(library, "OrtSessionOptionsAppendExecutionProvider_CUDA") != nullptr;
+  doctor.ok(std::format("providers used by this release: CPUExecutionProvider{}",
+                        cuda ? " (the library also exports CUDA, which is not used yet)" : ""));
+  // Left open: unloading an engine that started threads is not safe.
+}
+
+void check_models(Doctor& doctor, const std::filesystem::path& folder) {
+  doctor.head("Models");
+  std::error_code ec;
+  int found = 0;
+  for (std::filesystem::directory_iterator it(folder, ec), end; !ec && it != end;
+       it.increment(ec)) {
+    const std::filesystem::path manifest = it->path() / "manifest.json";
+    std::error_code none;
+    if (!std::filesystem::exists(manifest, none)) continue;
+    ++found;
+    if (auto loaded = load_manifest(manifest); loaded) {
+      doctor.ok(std::format("{} ({}), hash checked", loaded->name, loaded->licence));
+    } else {
+      doctor.note(loaded.error().message());
+    }
+  }
+  if (found == 0) {
+    doctor.note(
+        std::format("none in {}; get one with: penstock model fetch nanodet", folder.string()));
+  }
+}
+
+void check_devices(Doctor& doctor) {
+  doctor.head("Devices");
+  doctor.ok("cpu: system memory, every stage");
+  std::error_code ec;
+  bool any = false;
+  for (std::filesystem::directory_iterator it("/dev/dri", ec), end; !ec && it != end;
+       it.increment(ec)) {
+    const std::string name = it->path().filename().string();
+    if (!name.starts_with("renderD")) continue;
+    any = true;
+    const bool usable = ::access(it->path().c_str(), R_OK | W_OK) == 0;
+    doctor.note(std::format("render node {}{}; GPUs are not used by this release",
+                            it->path().string(),
+                            usable ? "" : " (this user may not open it: join its group)"));
+  }
+  if (!any) doctor.note("no GPU render node in /dev/dri; GPUs are not used by this release anyway");
+  if (std::filesystem::exists("/dev/nvidiactl", ec)) {
+    doctor.note("an NVIDIA driver is loaded; device 'cuda' does not exist yet");
+  }
+  if (std::filesystem::exists("/dev/kfd", ec)) {
+    doctor.note("an AMD compute driver is loaded; device 'hip' does not exist yet");
+  }
+}
+
+void check_disk(Doctor& doctor) {
+  doctor.head("Disk");
+  std::error_code ec;
+  const auto space = std::filesystem::space(".", ec);
+  if (ec) {
+    doctor.note("cannot tell the free space of this folder: " + ec.message());
+    return;
+  }
+  const double free = double(space.available) / 1e9;
+  const std::string text = std::format("{:.1f} GB free in this folder", free);
+  if (free < 0.2) {
+    doctor.lacks("room for outputs: " + text);
+  } else {
+    doctor.ok(text);
+  }
+}
+
+int examine(const Flags& flags) {
+  gst_init(nullptr, nullptr);
+  gst::register_elements(nullptr);
+  Doctor doctor;
+  std::printf("penstock %s\n", PENSTOCK_VERSION);
+  check_processor(doctor);
+  check_gstreamer(doctor);
+  check_engine(doctor, flags.engine_library);
+  check_models(doctor, models_folder(flags.models));
+  check_devices(doctor);
+  check_disk(doctor);
+  if (doctor.missing() == 0) {
+    std::printf("This machine can run the main job on device cpu.\n");
+    return kExitOk;
+  }
+  std::printf("%d things are lacking; see above.\n", doctor.missing());
+  return kExitUnavailable;
+}
+
+}  // namespace
+
+Command add_doctor(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* doctor = app.add_subcommand("doctor", "Say what this machine has and lacks");
+  doctor->add_option("--models", flags->models, "Folder of prepared models");
+  doctor->add_option("--engine-library", flags->engine_library, "The ONNX Runtime library to load");
+  return [flags] { return examine(*flags); };
+}
+
+}  // namespace penstock

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// penstock run: from flags to RunOptions, and from RunOutcome to messages and an exit code.
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <format>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "commands.h"
+#include "gst/penanalysis_meta.h"
+#include "gst/register.h"
+#include "penstock/base/exit_code.h"
+#include "penstock/memory/device_id.h"
+#include "penstock/model/manifest.h"
+#include "penstock/pipeline/run_job.h"
+#include "stop_signals.h"
+
+namespace penstock {
+namespace {
+
+struct Flags {
+  std::string source;
+  std::string model;
+  std::string models;
+  std::string device = "cpu";
+  std::string policy = "throughput";
+  std::optional<float> threshold;
+  std::optional<float> iou_threshold;
+  std::optional<int> workers;
+  std::string engine_library;
+  std::vector<std::string> outputs;
+  bool convert = false;
+  bool quiet = false;
+};
+
+int say_error(const Error& error, int code) {
+  std::fprintf(stderr, "penstock: %s\n", error.message().c_str());
+  return code;
+}
+
+Result<void> take_output(const std::string& text, RunOptions& options) {
+  const std::size_t at = text.find('=');
+  const std::string kind = text.substr(0, at);
+  const std::string path = at == std::string::npos ? "" : text.substr(at + 1);
+  std::filesystem::path* place = kind == "video"    ? &options.video
+                                 : kind == "json"   ? &options.json
+                                 : kind == "report" ? &options.report
+                                                    : nullptr;
+  if (place == nullptr || path.empty()) {
+    return fail(
+        ErrorKind::kInvalidArgument,
+        std::format("--out {}: say video=FILE.mp4, json=FILE.jsonl or report=FILE.html", text));
+  }
+  if (!place->empty()) {
+    return fail(ErrorKind::kInvalidArgument, std::format("--out {}=... is given twice", kind));
+  }
+  *place = path;
+  return {};
+}
+
+int exit_code_of(const RunOutcome& outcome) {
+  if (outcome.error) {
+    switch (outcome.failed) {
+      case RunPart::kOutputCreate:
+        return outcome.error->kind() == ErrorKind::kInvalidArgument ? kExitUsage
+                                                                    : kExitCannotCreate;
+      case RunPart::kOutputWrite:
+        return kExitIo;
+      case RunPart::kSource:
+        // What the source holds is data, whether malformed or of a kind that is not analysed.
+        return outcome.error->kind() == ErrorKind::kUnsupported ? kExitData
+                                                                : exit_code(outcome.error->kind());
+      default:
+        return exit_code(outcome.error->kind());
+    }
+  }
+  return outcome.stopped ? 128 + StopSignals::received() : kExitOk;
+}
+
+std::optional<CopyClass> parse_copy_class(std::string_view text) {
+  for (int i = 0; i < kCopyClassCount; ++i) {
+    if (text == to_string(CopyClass(i))) return CopyClass(i);
+  }
+  return std::nullopt;
+}
+
+/// The rows of peninfer's `stats` property.
+ElementReading read_element(GstElement* infer) {
+  ElementReading reading;
+  GstStructure* stats = nullptr;
+  g_object_get(infer, "stats", &stats, nullptr);
+  if (stats == nullptr) return reading;
+  const GValue* rows = gst_structure_get_value(stats, "ledger");
+  const guint size = rows != nullptr ? gst_value_list_get_size(rows) : 0;
+  for (guint i = 0; i < size; ++i) {
+    const GstStructure* row = gst_value_get_structure(gst_value_list_get_value(rows, i));
+    const gchar* name = gst_structure_get_string(row, "class");
+    const gchar* site = gst_structure_get_string(row, "site");
+    guint64 count = 0;
+    guint64 bytes = 0;
+    gst_structure_get_uint64(row, "count", &count);
+    gst_structure_get_uint64(row, "bytes", &bytes);
+    const auto copy_class = parse_copy_class(name != nullptr ? name : "");
+    if (copy_class)
+      reading.ledger.push_back({*copy_class, site != nullptr ? site : "", count, bytes});
+  }
+  gst_structure_free(stats);
+  return reading;
+}
+
+std::optional<FrameReading> read_frame(GstBuffer* buffer) {
+  const gst::Analysis* analysis = gst::read_analysis(buffer);
+  if (analysis == nullptr) return std::nullopt;
+  return FrameReading{&analysis->result, &analysis->times};
+}
+
+int terminal_width() {
+  winsize size{};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 20) return 79;
+  return size.ws_col - 1;
+}
+
+int run_with(const Flags& flags) {
+  RunOptions options;
+  for (const std::string& output : flags.outputs) {
+    if (auto taken = take_output(output, options); !taken) {
+      return say_error(taken.error(), kExitUsage);
+    }
+  }
+  auto device = parse_device_id(flags.device);
+  if (!device) return say_error(device.error(), kExitUsage);
+  auto manifest_path = find_model(flags.model, models_folder(flags.models));
+  if (!manifest_path)
+    return say_error(manifest_path.error(), exit_code(manifest_path.error().kind()));
+  auto manifest = load_manifest(*manifest_path);
+  if (!manifest) return say_error(manifest.error(), exit_code(manifest.error().kind()));
+  auto source = parse_source(flags.source);
+  if (!source) return say_error(source.error(), exit_code(source.error().kind()));
+
+  options.source = std::move(*source);
+  options.model = *manifest_path;
+  options.model_name = manifest->name;
+  options.licence = manifest->licence;
+  options.device = flags.device;
+  options.policy = flags.policy;
+  options.threshold = flags.threshold.value_or(manifest->threshold);
+  options.iou_threshold = flags.iou_threshold;
+  if (flags.workers) options.properties.emplace_back("workers", std::to_string(*flags.workers));
+  if (!flags.engine_library.empty()) {
+    options.properties.emplace_back("engine-library", flags.engine_library);
+  }
+  options.convert = flags.convert;
+  options.read_frame = read_frame;
+  options.read_element = read_element;
+  const bool quiet = flags.quiet;
+  options.on_plan = [quiet](const std::string& line) {
+    if (!quiet) std::fprintf(stderr, "%s\n", line.c_str());
+  };
+
+  gst_init(nullptr, nullptr);
+  if (!gst::register_elements(nullptr)) {
+    return say_error(Error(ErrorKind::kInternal, "GStreamer refuses penstock's elements"),
+                     kExitSoftware);
+  }
+  auto signals = StopSignals::install();
+  if (!signals) return say_error(signals.error(), exit_code(signals.error().kind()));
+  options.stop_fd = signals->fd();
+
+  const bool terminal = ::isatty(STDERR_FILENO) == 1;
+  Progress progress(
+      [](std::string_view text) {
+        std::fwrite(text.data(), 1, text.size(), stderr);
+        std::fflush(stderr);
+      },
+      terminal, terminal_width());
+  if (!quiet) options.progress = &progress;
+
+  const RunOutcome outcome = run(options);
+  if (!quiet && outcome.summary.frames > 0) {
+    std::fputs(to_table(outcome.summary).c_str(), stdout);
+    std::fflush(stdout);
+  }
+  const int code = exit_code_of(outcome);
+  if (outcome.error) return say_error(*outcome.error, code);
+  if (outcome.stopped) {
+    std::fprintf(stderr,
+                 "penstock: stopped by a signal after %llu frames; the outputs are closed\n",
+                 static_cast<unsigned long long>(outcome.summary.frames));
+  }
+  return code;
+}
+
+}  // namespace
+
+Command add_run(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* run = app.add_subcommand("run", "Analyse a video file or RTSP stream");
+  run->add_option("--source", flags->source, "A video file or rtsp:// address")->required();
+  run->add_option("--model", flags->model, "A model's name, or its manifest.json or folder")
+      ->required();
+  run->add_option("--models", flags->models, "Folder of prepared models");
+  run->add_option("--device", flags->device, "Where frames lie and models run")
+      ->capture_default_str();
+  run->add_option("--policy", flags->policy,
+                  "throughput: one worker a core; latency: one worker on all cores")
+      ->check(CLI::IsMember({"throughput", "latency"}))
+      ->capture_default_str();
+  run->add_option("--threshold", flags->threshold, "Least confidence (default: the model's)")
+      ->check(CLI::Range(0.0, 1.0));
+  run->add_option("--iou-threshold", flags->iou_threshold,
+                  "Overlap from which the weaker of two boxes goes (default: the model's)")
+      ->check(CLI::Range(0.0, 1.0));
+  run->add_option("--workers", flags->workers, "Inference workers (default: by policy and cores)")
+      ->check(CLI::Range(1, 256));
+  run->add_option("--engine-library", flags->engine_library, "The ONNX Runtime library to load");
+  run->add_option("--out", flags->outputs,
+                  "video=FILE.mp4, json=FILE.jsonl or report=FILE.html; may be repeated");
+  run->add_flag("--convert", flags->convert,
+                "Allow a convert stage (a copy of every frame) for 8-bit formats other than 4:2:0");
+  run->add_flag("--quiet", flags->quiet, "Only errors; no plan, progress or table");
+  return [flags] { return run_with(*flags); };
+}
+
+}  // namespace penstock

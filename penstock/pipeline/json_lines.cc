@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "penstock/pipeline/json_lines.h"
+
+#include <sys/stat.h>
+
+#include <chrono>
+#include <format>
+#include <span>
+
+namespace penstock {
+namespace {
+constexpr std::size_t kFlushBytes = 64 << 10;
+constexpr Nanoseconds kFlushAge = std::chrono::seconds(1);
+}  // namespace
+
+JsonLinesWriter::JsonLinesWriter(UniqueFd fd, std::filesystem::path path, FileOps& files,
+                                 Clock& clock)
+    : fd_(std::move(fd)),
+      path_(std::move(path)),
+      files_(files),
+      clock_(clock),
+      flushed_(clock.now()) {}
+
+Result<std::unique_ptr<JsonLinesWriter>> JsonLinesWriter::create(const std::filesystem::path& path,
+                                                                 FileOps& files, Clock& clock) {
+  auto fd = files.create(path);
+  if (!fd) return std::unexpected(std::move(fd).error());
+  return std::unique_ptr<JsonLinesWriter>(new JsonLinesWriter(std::move(*fd), path, files, clock));
+}
+
+Result<void> JsonLinesWriter::write(const FrameResult& frame) {
+  if (failed_) return std::unexpected(*failed_);
+  buffer_ += to_json_line(frame);
+  buffer_ += '\n';
+  ++lines_;
+  if (buffer_.size() < kFlushBytes && clock_.now() - flushed_ < kFlushAge) return {};
+  return flush();
+}
+
+Result<void> JsonLinesWriter::flush() {
+  flushed_ = clock_.now();
+  if (buffer_.empty()) return {};
+  auto written = files_.write_all(fd_.get(), std::as_bytes(std::span(buffer_)));
+  buffer_.clear();
+  if (!written) {
+    failed_ = std::move(written).error().context(std::format("writing '{}'", path_.string()));
+    return std::unexpected(*failed_);
+  }
+  return {};
+}
+
+Result<void> JsonLinesWriter::close() {
+  if (!fd_.is_valid()) return {};
+  Result<void> outcome = failed_ ? Result<void>(std::unexpected(*failed_)) : flush();
+  struct stat info{};
+  // Pipes and terminals cannot be synced.
+  if (outcome && ::fstat(fd_.get(), &info) == 0 && S_ISREG(info.st_mode)) {
+    auto synced = files_.sync(fd_.get());
+    if (!synced) {
+      outcome = std::unexpected(
+          std::move(synced).error().context(std::format("writing '{}'", path_.string())));
+    }
+  }
+  fd_.reset();
+  return outcome;
+}
+
+}  // namespace penstock

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "penstock/pipeline/run_graph.h"
+
+#include <algorithm>
+#include <cstring>
+#include <format>
+
+#include "penstock/pipeline/source.h"
+
+namespace penstock {
+namespace {
+
+// openh264's default of 128 kbit/s smears a street scene; 0.2 bits a pixel keeps labels readable.
+constexpr double kBitsPerPixel = 0.2;
+constexpr double kAssumedFrameRate = 25;
+
+Result<void> set_property(GstElement* element, const std::string& name, const std::string& value) {
+  GObjectClass* type = G_OBJECT_GET_CLASS(element);
+  if (g_object_class_find_property(type, name.c_str()) == nullptr) {
+    return fail(ErrorKind::kInvalidArgument, std::format("peninfer has no property '{}'", name));
+  }
+  gst_util_set_object_arg(G_OBJECT(element), name.c_str(), value.c_str());
+  return {};
+}
+
+void link_decoded(GstElement*, GstPad* pad, gpointer head) {
+  if (!gst_pad_is_linked(GST_PAD(head))) gst_pad_link(pad, GST_PAD(head));
+}
+
+Result<void> link(GstElement* from, GstElement* to) {
+  if (gst_element_link(from, to)) return {};
+  return fail(ErrorKind::kInternal,
+              std::format("cannot link {} to {}", GST_ELEMENT_NAME(from), GST_ELEMENT_NAME(to)));
+}
+
+Result<GstElement*> add(GstElement* bin, const char* factory, const char* name) {
+  auto element = make_element(factory, name);
+  if (element) gst_bin_add(GST_BIN(bin), *element);
+  return element;
+}
+
+}  // namespace
+
+RunGraph::~RunGraph() {
+  if (pipeline_ == nullptr) return;
+  gst_element_set_state(pipeline_, GST_STATE_NULL);
+  for (GstPad* pad : {head_, infer_sink_, infer_src_, drawn_}) {
+    if (pad != nullptr) gst_object_unref(pad);
+  }
+  gst_object_unref(pipeline_);
+}
+
+Result<std::unique_ptr<RunGraph>> RunGraph::build(const RunOptions& options) {
+  std::unique_ptr<RunGraph> graph(new RunGraph);
+  graph->pipeline_ = gst_pipeline_new("run");
+  gst_object_ref_sink(graph->pipeline_);
+  PENSTOCK_TRY(graph->add_infer(options));
+  if (options.video.empty()) {
+    auto end = add(graph->pipeline_, "fakesink", "end");
+    if (!end) return std::unexpected(std::move(end).error());
+    g_object_set(*end, "sync", FALSE, "enable-last-sample", FALSE, nullptr);
+    PENSTOCK_TRY(link(graph->infer_, *end));
+  } else {
+    PENSTOCK_TRY(graph->add_video(options));
+  }
+  PENSTOCK_TRY(graph->add_input(options));
+  return graph;
+}
+
+Result<void> RunGraph::add_infer(const RunOptions& options) {
+  auto infer = add(pipeline_, "peninfer", "infer");
+  if (!infer) return std::unexpected(std::move(infer).error());
+  infer_ = *infer;
+  PENSTOCK_TRY(set_property(infer_, "model", options.model.string()));
+  PENSTOCK_TRY(set_property(infer_, "device", options.device));
+  PENSTOCK_TRY(set_property(infer_, "policy", options.policy));
+  if (options.threshold) {
+    PENSTOCK_TRY(set_property(infer_, "threshold", std::format("{}", *options.threshold)));
+  }
+  if (options.iou_threshold) {
+    PENSTOCK_TRY(set_property(infer_, "iou-threshold", std::format("{}", *options.iou_threshold)));
+  }
+  for (const auto& [name, value] : options.properties) {
+    PENSTOCK_TRY(set_property(infer_, name, value));
+  }
+  infer_sink_ = gst_element_get_static_pad(infer_, "sink");
+  infer_src_ = gst_element_get_static_pad(infer_, "src");
+  return {};
+}
+
+Result<void> RunGraph::add_input(const RunOptions& options) {
+  GstElement* first = infer_;
+  if (options.convert) {
+    auto convert = add(pipeline_, "videoconvert", "convert");
+    if (!convert) return std::unexpected(std::move(convert).error());
+    auto filter = add(pipeline_, "capsfilter", "convert-filter");
+    if (!filter) return std::unexpected(std::move(filter).error());
+    gst_util_set_object_arg(G_OBJECT(*filter), "caps",
+                            "video/x-raw, format=(string){ I420, NV12 }");
+    PENSTOCK_TRY(link(*convert, *filter));
+    PENSTOCK_TRY(link(*filter, infer_));
+    first = *convert;
+  }
+  head_ = gst_element_get_static_pad(first, "sink");
+  auto decoder = make_decoder(options.source);
+  if (!decoder) return std::unexpected(std::move(decoder).error());
+  input_ = *decoder;
+  gst_object_set_name(GST_OBJECT(input_), "input");
+  gst_bin_add(GST_BIN(pipeline_), input_);
+  if (options.source.kind == SourceKind::kElement) return link(input_, first);
+  g_signal_connect(input_, "pad-added", G_CALLBACK(link_decoded), head_);
+  return {};
+}
+
+Result<void> RunGraph::add_video(const RunOptions& options) {
+  video_ = gst_bin_new("video");
+  gst_bin_add(GST_BIN(pipeline_), video_);
+  struct Part {
+    GstElement** element;
+    const char* factory;
+    const char* name;
+  };
+  GstElement* parse = nullptr;
+  GstElement* mux = nullptr;
+  GstElement* file = nullptr;
+  for (const Part& part :
+       {Part{&overlay_, "objectdetectionoverlay", "draw"}, Part{&encoder_, "openh264enc", "encode"},
+        Part{&parse, "h264parse", "parse"}, Part{&mux, "mp4mux", "mux"},
+        Part{&file, "filesink", "file"}}) {
+    auto element = add(video_, part.factory, part.name);
+    if (!element) return std::unexpected(std::move(element).error());
+    *part.element = *element;
+  }
+  // One encoder thread, for the reason the decoder has one.
+  g_object_set(encoder_, "multi-thread", 1u, "gop-size", 60u, nullptr);
+  gst_util_set_object_arg(G_OBJECT(encoder_), "complexity", "low");
+  gst_util_set_object_arg(G_OBJECT(encoder_), "rate-control", "bitrate");
+  g_object_set(file, "location", options.video.c_str(), "sync", FALSE, "async", FALSE, nullptr);
+  PENSTOCK_TRY(link(overlay_, encoder_));
+  PENSTOCK_TRY(link(encoder_, parse));
+  PENSTOCK_TRY(link(parse, mux));
+  PENSTOCK_TRY(link(mux, file));
+  GstPad* sink = gst_element_get_static_pad(overlay_, "sink");
+  gst_element_add_pad(video_, gst_ghost_pad_new("sink", sink));
+  gst_object_unref(sink);
+  drawn_ = gst_element_get_static_pad(overlay_, "src");
+  return link(infer_, video_);
+}
+
+Result<std::string> RunGraph::prepare_video(const VideoShape& shape) {
+  if (video_ == nullptr) return std::string();
+  const double rate = shape.frame_rate > 0 ? shape.frame_rate : kAssumedFrameRate;
+  const double bits = kBitsPerPixel * shape.width * shape.height * rate;
+  g_object_set(encoder_, "bitrate", guint(std::clamp(bits, 500e3, 50e6)), nullptr);
+  if (shape.format == "I420" || draw_convert_ != nullptr) return std::string();
+  auto convert = add(video_, "videoconvert", "draw-convert");
+  if (!convert) return std::unexpected(std::move(convert).error());
+  draw_convert_ = *convert;
+  gst_element_unlink(overlay_, encoder_);
+  PENSTOCK_TRY(link(overlay_, draw_convert_));
+  PENSTOCK_TRY(link(draw_convert_, encoder_));
+  gst_element_sync_state_with_parent(draw_convert_);
+  return std::format("plan: the video output converts {} to I420 for the encoder (draw-convert)",
+                     shape.format);
+}
+
+std::string RunGraph::decoder_name() const {
+  if (!GST_IS_BIN(input_)) return {};
+  std::string name;
+  GstIterator* elements = gst_bin_iterate_recurse(GST_BIN(input_));
+  GValue item = G_VALUE_INIT;
+  while (gst_iterator_next(elements, &item) == GST_ITERATOR_OK) {
+    GstElement* element = GST_ELEMENT(g_value_get_object(&item));
+    GstElementFactory* factory = gst_element_get_factory(element);
+    if (!GST_IS_BIN(element) && factory != nullptr &&
+        gst_element_factory_list_is_type(
+            factory, GST_ELEMENT_FACTORY_TYPE_DECODER | GST_ELEMENT_FACTORY_TYPE_MEDIA_VIDEO)) {
+      name = GST_OBJECT_NAME(factory);
+    }
+    g_value_reset(&item);
+  }
+  g_value_unset(&item);
+  gst_iterator_free(elements);
+  return name;
+}
+
+}  // namespace penstock

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RunGraph is the GStreamer pipeline of a run:
+//
+//   input (filesrc|rtspsrc ! decodebin3)  [! convert ! filter]  ! infer (peninfer)
+//     ! end (fakesink)                                                   without video output
+//     ! video (objectdetectionoverlay [! draw-convert] ! openh264enc ! h264parse ! mp4mux !
+//     filesink)
+//
+// The parts in brackets exist only when asked for or when the encoder can't take the decoder's
+// format.
+#pragma once
+
+#include <gst/gst.h>
+
+#include <memory>
+
+#include "penstock/base/error.h"
+#include "penstock/pipeline/run_job.h"
+#include "penstock/pipeline/video_caps.h"
+
+namespace penstock {
+
+class RunGraph {
+ public:
+  static Result<std::unique_ptr<RunGraph>> build(const RunOptions& options);
+  /// Takes the pipeline to NULL.
+  ~RunGraph();
+  RunGraph(const RunGraph&) = delete;
+  RunGraph& operator=(const RunGraph&) = delete;
+
+  GstElement* pipeline() const { return pipeline_; }
+  GstElement* input() const { return input_; }
+  GstElement* infer() const { return infer_; }
+  /// Where decoded frames come in: the sink pad of `convert`, else of `infer`.
+  GstPad* head() const { return head_; }
+  GstPad* infer_sink() const { return infer_sink_; }
+  GstPad* infer_src() const { return infer_src_; }
+  /// After the overlay; null without video output.
+  GstPad* drawn() const { return drawn_; }
+
+  /// Completes the drawing branch for video of `shape`, before its caps reach it: bit rate, and a
+  /// convert stage when the encoder can't take the format. Answers the plan line, empty for none.
+  Result<std::string> prepare_video(const VideoShape& shape);
+
+  /// The element that decodes video, "" before there is one.
+  std::string decoder_name() const;
+
+ private:
+  RunGraph() = default;
+  Result<void> add_input(const RunOptions& options);
+  Result<void> add_infer(const RunOptions& options);
+  Result<void> add_video(const RunOptions& options);
+
+  GstElement* pipeline_ = nullptr;
+  GstElement* input_ = nullptr;
+  GstElement* infer_ = nullptr;
+  GstElement* overlay_ = nullptr;
+  GstElement* encoder_ = nullptr;
+  GstElement* video_ = nullptr;
+  GstElement* draw_convert_ = nullptr;
+  GstPad* head_ = nullptr;
+  GstPad* infer_sink_ = nullptr;
+  GstPad* infer_src_ = nullptr;
+  GstPad* drawn_ = nullptr;
+};
+
+}  // namespace penstock

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RunJob is the main job: decode a source, let peninfer analyse it, write what was asked for.
+//
+//   RunOptions options{.source = *parse_source("a.mp4"), .model = manifest_path};
+//   options.json = "a.jsonl";
+//   options.read_frame = ...;                    // how the application reads peninfer's metadata
+//   RunOutcome outcome = run(options);
+//
+// Elements are reached by name, so this room needs neither the plugin's headers nor its library;
+// the application registers them and hands in the two readers. Every way the run ends (end of
+// stream, stop request, error) drains the frames already accepted and closes the outputs, so that
+// what was written is valid.
+#pragma once
+
+#include <gst/gst.h>
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "penstock/base/clock.h"
+#include "penstock/base/error.h"
+#include "penstock/base/file_ops.h"
+#include "penstock/pipeline/progress.h"
+#include "penstock/pipeline/run_summary.h"
+#include "penstock/pipeline/source.h"
+
+namespace penstock {
+
+/// What peninfer left on a frame; valid during the call that gets it.
+struct FrameReading {
+  const FrameResult* result = nullptr;
+  const StageTimes* times = nullptr;
+};
+
+/// What peninfer knows about itself at the end of a run.
+struct ElementReading {
+  std::vector<CopyLedger::Row> ledger;
+  int workers = 0;
+};
+
+struct RunOptions {
+  Source source;
+  std::filesystem::path model;  ///< manifest.json
+  std::string model_name;       ///< For the report.
+  std::string licence;          ///< For the report.
+  std::string device = "cpu";
+  std::string policy = "throughput";
+  std::optional<float> threshold;  ///< Unset: the manifest's.
+  std::optional<float> iou_threshold;
+  /// More properties of peninfer, as text ("workers" = "1").
+  std::vector<std::pair<std::string, std::string>> properties;
+  bool convert = false;  ///< Allow a convert stage for 8-bit formats other than 4:2:0.
+
+  std::filesystem::path video;   ///< MP4 with boxes; empty: none.
+  std::filesystem::path json;    ///< JSON lines; empty: none.
+  std::filesystem::path report;  ///< HTML; empty: none.
+
+  std::function<std::optional<FrameReading>(GstBuffer*)> read_frame;
+  std::function<ElementReading(GstElement*)> read_element;
+  /// Called with every frame's result on a streaming thread.
+  std::function<void(const FrameResult&)> on_frame;
+  /// Lines that say what the run is about to do ("plan: ...").
+  std::function<void(const std::string&)> on_plan;
+  Progress* progress = nullptr;  ///< Must outlive the run.
+  /// Becomes readable when the run is to stop early; -1: never.
+  int stop_fd = -1;
+  FileOps* files = nullptr;  ///< Default: FileOps::system().
+  Clock* clock = nullptr;    ///< Default: Clock::system().
+};
+
+/// Which part of a run failed; decides between exit codes of one ErrorKind.
+enum class RunPart { kNone, kSource, kModel, kOutputCreate, kOutputWrite, kPipeline };
+
+struct RunOutcome {
+  RunSummary summary;  ///< Of the frames that were written, also after an error.
+  std::optional<Error> error;
+  RunPart failed = RunPart::kNone;
+  bool stopped = false;  ///< By stop_fd.
+};
+
+/// Blocks until the run has ended. gst_init() and the registration of peninfer come before.
+RunOutcome run(const RunOptions& options);
+
+}  // namespace penstock

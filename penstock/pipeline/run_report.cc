@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "penstock/pipeline/run_report.h"
+
+#include <glib.h>
+
+#include <algorithm>
+#include <cmath>
+#include <format>
+#include <iterator>
+#include <utility>
+
+#include "penstock/pipeline/svg_chart.h"
+
+namespace penstock {
+namespace {
+
+constexpr std::size_t kChartLabels = 5;
+
+constexpr std::string_view kStyle = R"(
+:root{--ink:#1c2530;--soft:#5b6773;--line:#d9dee3;--ground:#fff;--panel:#f6f8f9}
+body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--ground);max-width:960px;
+margin:0 auto;padding:24px}
+h1{font-size:24px;margin:0}h2{font-size:17px;margin:32px 0 8px}
+p{margin:6px 0}.soft{color:var(--soft)}
+.tiles{display:flex;flex-wrap:wrap;gap:12px;margin:18px 0}
+.tile{background:var(--panel);border-radius:8px;padding:10px 16px;min-width:120px}
+.tile b{display:block;font-size:22px;font-variant-numeric:tabular-nums}
+table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
+th,td{text-align:left;padding:5px 10px 5px 0;border-bottom:1px solid var(--line)}
+th{font-weight:600;color:var(--soft)}td.n,th.n{text-align:right}
+svg{width:100%;height:auto;display:block}
+.grid{stroke:var(--line)}.tick,.label,.name{font-size:12px;fill:var(--soft)}.name{fill:var(--ink)}
+.line{fill:none;stroke-width:2}.marker{stroke:var(--ink);stroke-width:2}
+.series-0{color:#1768ac}.series-1{color:#d1495b}.series-2{color:#2e8b57}.series-3{color:#c77d0a}
+.series-4{color:#6c4ab6}.series-5{color:#3b8ea5}
+.line[class]{stroke:currentColor}.bar{fill:currentColor}
+.legend span{margin-right:16px}.legend i{display:inline-block;width:12px;height:12px;
+border-radius:3px;background:currentColor;margin-right:6px;vertical-align:-1px}
+.legend b{font-weight:400;color:var(--ink)}
+.pictures{display:grid;grid-template-columns:repeat(auto-fill,minmax(300px,1fr));gap:14px}
+figure{margin:0}figcaption{color:var(--soft);font-size:13px}
+.box{fill:none;stroke:#ffcf33;stroke-width:2;vector-effect:non-scaling-stroke}
+.boxlabel{fill:#ffcf33;paint-order:stroke;stroke:#000;stroke-width:.25em;font-weight:600}
+@media(prefers-color-scheme:dark){:root{--ink:#e6e9ec;--soft:#9aa5b0;--line:#333b44;
+--ground:#14181d;--panel:#1e242b}}
+)";
+
+double ms(Nanoseconds value) { return double(value.count()) / 1e6; }
+
+std::string base64(const std::string& bytes) {
+  gchar* text = g_base64_encode(reinterpret_cast<const guchar*>(bytes.data()), bytes.size());
+  std::string out(text);
+  g_free(text);
+  return out;
+}
+
+std::vector<std::pair<std::string, std::uint64_t>> labels_by_count(const RunSummary& summary) {
+  std::vector<std::pair<std::string, std::uint64_t>> labels(summary.objects_by_label.begin(),
+                                                            summary.objects_by_label.end());
+  std::ranges::stable_sort(labels, std::greater{}, [](const auto& item) { return item.second; });
+  return labels;
+}
+
+std::string counts_section(const RunSummary& summary) {
+  std::string out = "<h2>Objects over time</h2>";
+  const auto labels = labels_by_count(summary);
+  if (labels.empty()) return out + "<p>No object was found.</p>";
+  std::vector<ChartSeries> series;
+  std::string legend = "<p class=\"legend\">";
+  for (std::size_t i = 0; i < std::min(labels.size(), kChartLabels); ++i) {
+    ChartSeries one{labels[i].first, {}};
+    for (const CountSeries::Span& span : summary.counts.spans()) {
+      const auto found = span.objects.find(labels[i].first);
+      const double count = found == span.objects.end() ? 0 : double(found->second);
+      one.values.push_back(count / double(span.frames));
+    }
+    legend += std::format("<span class=\"series-{}\"><i></i><b>{}</b></span>", i,
+                          html_escape(labels[i].first));
+    series.push_back(std::move(one));
+  }
+  out += line_chart(series, double(summary.frames), "frame", "objects a frame");
+  out += legend + "</p><table><tr><th>label<th class=\"n\">objects<th class=\"n\">a frame</tr>";
+  for (const auto& [label, count] : labels) {
+    out += std::format("<tr><td>{}<td class=\"n\">{}<td class=\"n\">{:.2f}</tr>",
+                       html_escape(label), count, double(count) / double(summary.frames));
+  }
+  return out + "</table>";
+}
+
+std::string latency_section(const RunSummary& summary) {
+  std::string out = "<h2>Latency of a frame</h2>";
+  const LatencyHistogram& element = summary.of(Stage::kElement);
+  if (element.count() == 0) return out + "<p>No frame was analysed.</p>";
+  constexpr int kColumns = 40;
+  const double top = std::max(ms(element.percentile(1.0)), 1e-3);
+  const double width = top / kColumns;
+  std::vector<double> columns(kColumns);
+  for (const LatencyHistogram::Bucket& bucket : element.buckets()) {
+    const int at = std::clamp(int(ms(bucket.upper) / width), 0, kColumns - 1);
+    columns[std::size_t(at)] += double(bucket.count);
+  }
+  std::vector<std::string> labels(kColumns);
+  for (int i = 0; i < kColumns; i += 8) {
+    labels[std::size_t(i)] = std::format("{:.3g}", i * width);
+  }
+  out += column_chart(columns, labels, "milliseconds from peninfer's sink pad to its source pad",
+                      "frames");
+  out += "<h2>Stages</h2>";
+  std::vector<ChartBar> bars;
+  for (Stage stage : kStages) {
+    const LatencyHistogram& times = summary.of(stage);
+    if (times.count() == 0) continue;
+    const double p50 = ms(times.percentile(0.5));
+    const double p95 = ms(times.percentile(0.95));
+    const double p99 = ms(times.percentile(0.99));
+    bars.push_back({std::string(to_string(stage)), p50, p99,
+                    std::format("{:.2f} / {:.2f} / {:.2f} ms", p50, p95, p99)});
+  }
+  return out + bar_chart(bars) +
+         "<p class=\"soft\">Bar: median; tick: 99th percentile; text: p50 / p95 / p99. Frames wait "
+         "for their turn in the queue while the workers are busy, so 'in element' is longer than "
+         "the sum of the stages' medians.</p>";
+}
+
+std::string ledger_section(const RunSummary& summary) {
+  std::string out =
+      "<h2>Memory ledger</h2><table><tr><th>class<th>where<th class=\"n\">count"
+      "<th class=\"n\">a frame<th class=\"n\">bytes a frame</tr>";
+  auto to = std::back_inserter(out);
+  const double frames = double(std::max<std::uint64_t>(summary.frames, 1));
+  std::uint64_t copies = 0;
+  for (const CopyLedger::Row& row : summary.ledger) {
+    if (row.copy_class == CopyClass::kUpstream) continue;
+    if (row.copy_class == CopyClass::kFrame) copies += row.count;
+    std::format_to(to,
+                   "<tr><td>{}<td>{}<td class=\"n\">{}<td class=\"n\">{:.2f}<td "
+                   "class=\"n\">{:.0f}</tr>",
+                   to_string(row.copy_class), html_escape(row.site), row.count,
+                   double(row.count) / frames, double(row.bytes) / frames);
+  }
+  std::format_to(to,
+                 "</table><p>Frames copied on the analytic path, from peninfer's sink pad to the "
+                 "JSON line: <b>{}</b>. A sweep is a read in place, not a copy.</p>"
+                 "<h2>Copies outside the analytic path</h2><table><tr><th>what<th "
+                 "class=\"n\">frames<th class=\"n\">a frame</tr>",
+                 copies);
+  const OutsideCopies& outside = summary.outside;
+  const auto row = [&](const std::string& what, std::uint64_t count) {
+    std::format_to(to, "<tr><td>{}<td class=\"n\">{}<td class=\"n\">{:.2f}</tr>", what, count,
+                   double(count) / frames);
+  };
+  if (outside.upstream_known) {
+    row(std::format("upstream: by the decoder {}", html_escape(outside.decoder)), outside.upstream);
+  } else {
+    std::format_to(to, "<tr><td>upstream: by the decoder {}<td class=\"n\">not known<td></tr>",
+                   html_escape(outside.decoder));
+  }
+  row("drawing boxes into frames the decoder still needs", outside.drawn);
+  row("report pictures (a copy made outside the analytic path)", outside.pictures);
+  return out + "</table>";
+}
+
+std::string picture_figure(const ReportPicture& picture) {
+  const FrameResult& result = picture.result;
+  std::string out;
+  auto to = std::back_inserter(out);
+  const double font = result.width / 40.0;
+  std::format_to(to,
+                 "<figure><svg viewBox=\"0 0 {0} {1}\"><image width=\"{0}\" height=\"{1}\" "
+                 "preserveAspectRatio=\"none\" href=\"data:image/jpeg;base64,{2}\"/>",
+                 result.width, result.height, base64(picture.jpeg));
+  for (const Detection& object : result.objects) {
+    std::format_to(to,
+                   "<rect class=\"box\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
+                   "height=\"{:.1f}\"/><text class=\"boxlabel\" x=\"{:.1f}\" y=\"{:.1f}\" "
+                   "font-size=\"{:.1f}\">{} {:.2f}</text>",
+                   object.x, object.y, object.width, object.height, object.x,
+                   std::max(object.y - font * 0.25, font), font, html_escape(object.label),
+                   object.confidence);
+  }
+  std::format_to(to, "</svg><figcaption>frame {}, {} objects</figcaption></figure>", result.frame,
+                 result.objects.size());
+  return out;
+}
+
+}  // namespace
+
+std::string html_escape(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+std::string to_html(const RunSummary& summary) {
+  std::string out =
+      "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">"
+      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">";
+  auto to = std::back_inserter(out);
+  const std::string source = html_escape(summary.source);
+  std::format_to(to, "<title>Penstock report: {}</title><style>{}</style></head><body>", source,
+                 kStyle);
+  std::format_to(
+      to,
+      "<h1>{}</h1><p class=\"soft\">{}x{} {}, {:.4g} frames/s &middot; model {} &middot; "
+      "device {} &middot; policy {}, {} workers</p>",
+      source, summary.shape.width, summary.shape.height, html_escape(summary.shape.format),
+      summary.shape.frame_rate, html_escape(summary.model), html_escape(summary.device),
+      html_escape(summary.policy), summary.workers);
+  if (!summary.licence.empty()) {
+    std::format_to(to, "<p class=\"soft\">Model licence: {}</p>", html_escape(summary.licence));
+  }
+  const double frames = double(std::max<std::uint64_t>(summary.frames, 1));
+  std::format_to(to,
+                 "<div class=\"tiles\"><div class=\"tile\"><b>{}</b>frames</div>"
+                 "<div class=\"tile\"><b>{:.1f}</b>frames a second</div>"
+                 "<div class=\"tile\"><b>{:.2f}</b>objects a frame</div>"
+                 "<div class=\"tile\"><b>{:.1f} s</b>running, {:.2f} s set-up</div></div>",
+                 summary.frames, summary.frames_per_second(), double(summary.objects) / frames,
+                 ms(summary.running) / 1e3, ms(summary.set_up) / 1e3);
+  for (const std::string& note : summary.notes) {
+    std::format_to(to, "<p>Note: {}</p>", html_escape(note));
+  }
+  out += counts_section(summary);
+  out += latency_section(summary);
+  out += ledger_section(summary);
+  if (!summary.pictures.empty()) {
+    out += "<h2>Frames</h2><div class=\"pictures\">";
+    for (const ReportPicture& picture : summary.pictures) out += picture_figure(picture);
+    out += "</div>";
+  }
+  return out + "</body></html>\n";
+}
+
+}  // namespace penstock

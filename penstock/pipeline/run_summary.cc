@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "penstock/pipeline/run_summary.h"
+
+#include <algorithm>
+#include <format>
+#include <iterator>
+
+namespace penstock {
+
+void CountSeries::add(const FrameResult& frame) {
+  if (spans_.empty() || spans_.back().frames == frames_per_span_) {
+    if (spans_.size() == kMaxSpans) {
+      std::vector<Span> merged(kMaxSpans / 2);
+      for (std::size_t i = 0; i < kMaxSpans; ++i) {
+        Span& to = merged[i / 2];
+        to.frames += spans_[i].frames;
+        for (const auto& [label, count] : spans_[i].objects) to.objects[label] += count;
+      }
+      spans_ = std::move(merged);
+      frames_per_span_ *= 2;
+    }
+    spans_.emplace_back();
+  }
+  Span& span = spans_.back();
+  ++span.frames;
+  for (const Detection& object : frame.objects) ++span.objects[object.label];
+}
+
+std::string_view to_string(Stage stage) {
+  switch (stage) {
+    case Stage::kQueue:
+      return "queue";
+    case Stage::kPreprocess:
+      return "preprocess";
+    case Stage::kInfer:
+      return "infer";
+    case Stage::kDecode:
+      return "decode boxes";
+    case Stage::kElement:
+      return "in element";
+  }
+  return "";
+}
+
+double RunSummary::frames_per_second() const {
+  const double seconds = std::chrono::duration<double>(running).count();
+  return seconds > 0 ? double(frames) / seconds : 0;
+}
+
+void RunSummary::add(const FrameResult& frame, const StageTimes& times) {
+  ++frames;
+  objects += frame.objects.size();
+  for (const Detection& object : frame.objects) ++objects_by_label[object.label];
+  counts.add(frame);
+  of(Stage::kQueue).record(times.queue);
+  of(Stage::kPreprocess).record(times.preprocess);
+  of(Stage::kInfer).record(times.infer);
+  of(Stage::kDecode).record(times.decode);
+}
+
+std::string to_table(const RunSummary& summary) {
+  std::string out;
+  auto line = std::back_inserter(out);
+  const auto ms = [](Nanoseconds value) { return double(value.count()) / 1e6; };
+  const double frames = double(std::max<std::uint64_t>(summary.frames, 1));
+
+  std::format_to(line, "frames      {}\n", summary.frames);
+  std::format_to(line, "frames/s    {:.1f} over {:.2f} s, after {:.2f} s of set-up\n",
+                 summary.frames_per_second(), ms(summary.running) / 1e3, ms(summary.set_up) / 1e3);
+  std::format_to(line, "objects     {} ({:.2f} a frame)\n", summary.objects,
+                 double(summary.objects) / frames);
+  std::vector<std::pair<std::string, std::uint64_t>> labels(summary.objects_by_label.begin(),
+                                                            summary.objects_by_label.end());
+  std::ranges::stable_sort(labels, std::greater{}, [](const auto& item) { return item.second; });
+  for (const auto& [label, count] : labels) {
+    std::format_to(line, "  {:<22} {:>8} {:>8.2f} a frame\n", label, count, double(count) / frames);
+  }
+  std::format_to(line, "latency, ms {:>12} {:>8} {:>8}\n", "p50", "p95", "p99");
+  for (Stage stage : kStages) {
+    const LatencyHistogram& times = summary.of(stage);
+    if (times.count() == 0) continue;
+    std::format_to(line, "  {:<13} {:>8.2f} {:>8.2f} {:>8.2f}\n", to_string(stage),
+                   ms(times.percentile(0.5)), ms(times.percentile(0.95)),
+                   ms(times.percentile(0.99)));
+  }
+  std::format_to(line, "memory ledger, from peninfer's sink pad\n");
+  for (const CopyLedger::Row& row : summary.ledger) {
+    if (row.copy_class == CopyClass::kUpstream) continue;
+    std::format_to(line, "  {:<9} {:<24} {:>8} {:>8.2f} a frame {:>12.0f} bytes a frame\n",
+                   to_string(row.copy_class), row.site, row.count, double(row.count) / frames,
+                   double(row.bytes) / frames);
+  }
+  const auto has_copies = [](const CopyLedger::Row& row) {
+    return row.copy_class == CopyClass::kFrame && row.count > 0;
+  };
+  if (std::ranges::none_of(summary.ledger, has_copies)) {
+    std::format_to(line, "  frame copies on this path: 0\n");
+  }
+  std::format_to(line, "outside that path\n");
+  const OutsideCopies& outside = summary.outside;
+  if (outside.upstream_known) {
+    std::format_to(line, "  upstream  {:<24} {:>8} {:>8.2f} a frame\n", outside.decoder,
+                   outside.upstream, double(outside.upstream) / frames);
+  } else {
+    std::format_to(line, "  upstream  {:<24} not known\n",
+                   outside.decoder.empty() ? "decoder" : outside.decoder);
+  }
+  if (outside.drawn > 0) {
+    std::format_to(line, "  frame     {:<24} {:>8} {:>8.2f} a frame\n", "draw (video output)",
+                   outside.drawn, double(outside.drawn) / frames);
+  }
+  if (outside.pictures > 0) {
+    std::format_to(line, "  frame     {:<24} {:>8} {:>8.2f} a frame\n", "report pictures",
+                   outside.pictures, double(outside.pictures) / frames);
+  }
+  for (const std::string& note : summary.notes) std::format_to(line, "note: {}\n", note);
+  return out;
+}
+
+}  // namespace penstock

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RunSummary is what a run saw and what it cost, for the closing table and report.html. Its size
+// does not grow with the length of the run.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "penstock/base/clock.h"
+#include "penstock/observe/copy_ledger.h"
+#include "penstock/observe/latency.h"
+#include "penstock/pipeline/video_caps.h"
+#include "penstock/records/records.h"
+
+namespace penstock {
+
+/// Objects by label over the run in at most kMaxSpans equal spans of frames: when they are used up,
+/// neighbours merge and the span doubles.
+class CountSeries {
+ public:
+  static constexpr std::size_t kMaxSpans = 256;
+
+  struct Span {
+    std::uint64_t frames = 0;
+    std::map<std::string, std::uint64_t, std::less<>> objects;
+  };
+
+  void add(const FrameResult& frame);
+  const std::vector<Span>& spans() const { return spans_; }
+  std::uint64_t frames_per_span() const { return frames_per_span_; }
+
+ private:
+  std::vector<Span> spans_;
+  std::uint64_t frames_per_span_ = 1;
+};
+
+/// kElement is from peninfer's sink pad to its source pad; the others lie within it.
+enum class Stage { kQueue, kPreprocess, kInfer, kDecode, kElement };
+inline constexpr std::array kStages{Stage::kQueue, Stage::kPreprocess, Stage::kInfer,
+                                    Stage::kDecode, Stage::kElement};
+std::string_view to_string(Stage stage);
+
+/// Copies beside the analytic path, which starts at peninfer's sink pad and ends at the JSON line.
+struct OutsideCopies {
+  bool upstream_known = false;  ///< False: the decoder's copies can't be counted.
+  std::string decoder;          ///< Its element, e.g. "avdec_h264".
+  std::uint64_t upstream = 0;   ///< Frames the decoder copied.
+  std::uint64_t drawn = 0;      ///< Frames copied because the decoder still needed them unchanged.
+  std::uint64_t pictures = 0;   ///< Frames copied for the report's pictures.
+};
+
+/// A frame of the run with its boxes; the picture is a copy made outside the analytic path.
+struct ReportPicture {
+  FrameResult result;
+  std::string jpeg;
+};
+
+struct RunSummary {
+  std::string source;
+  std::string model;
+  std::string licence;
+  std::string device;
+  std::string policy;
+  float threshold = 0;
+  int workers = 0;
+  VideoShape shape;
+  std::uint64_t frames = 0;
+  std::uint64_t objects = 0;
+  std::map<std::string, std::uint64_t, std::less<>> objects_by_label;
+  Nanoseconds set_up{};   ///< From the start to the first frame at peninfer.
+  Nanoseconds running{};  ///< From then on to the end of the stream.
+  /// One a stage, in the order of kStages.
+  std::vector<LatencyHistogram> latency = std::vector<LatencyHistogram>(kStages.size());
+  CountSeries counts;
+  std::vector<CopyLedger::Row> ledger;
+  OutsideCopies outside;
+  std::vector<ReportPicture> pictures;
+  std::vector<std::string> notes;  ///< Warnings of the run, at most 16.
+
+  double frames_per_second() const;
+  LatencyHistogram& of(Stage stage) { return latency[std::size_t(stage)]; }
+  const LatencyHistogram& of(Stage stage) const { return latency[std::size_t(stage)]; }
+  void add(const FrameResult& frame, const StageTimes& times);
+};
+
+/// The closing table, plain text with a final newline.
+std::string to_table(const RunSummary& summary);
+
+}  // namespace penstock

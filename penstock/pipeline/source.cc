@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "penstock/pipeline/source.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <format>
+#include <system_error>
+
+#include "penstock/base/unique_fd.h"
+
+namespace penstock {
+namespace {
+
+bool starts_with_scheme(std::string_view text, std::string_view scheme) {
+  return text.substr(0, scheme.size()) == scheme;
+}
+
+Result<Source> file_source(std::string_view text, std::filesystem::path path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd.is_valid()) {
+    const int error = errno;
+    const auto kind = error == EACCES || error == EPERM     ? ErrorKind::kPermission
+                      : error == ENOENT || error == ENOTDIR ? ErrorKind::kNotFound
+                                                            : ErrorKind::kIo;
+    return fail(kind, std::format("cannot open source '{}': {}", text,
+                                  std::generic_category().message(error)));
+  }
+  std::error_code ec;
+  if (std::filesystem::is_directory(path, ec)) {
+    return fail(ErrorKind::kNotFound, std::format("source '{}' is a folder, not a video", text));
+  }
+  if (std::filesystem::is_regular_file(path, ec) && std::filesystem::file_size(path, ec) == 0) {
+    return fail(ErrorKind::kCorrupt, std::format("source '{}' is empty", text));
+  }
+  Source source;
+  source.kind = SourceKind::kFile;
+  source.text = text;
+  source.file = std::move(path);
+  return source;
+}
+
+bool is_video(GstCaps* caps) {
+  if (caps == nullptr || gst_caps_is_empty(caps) || gst_caps_is_any(caps)) return false;
+  const gchar* name = gst_structure_get_name(gst_caps_get_structure(caps, 0));
+  return g_str_has_prefix(name, "video/") || g_str_has_prefix(name, "image/");
+}
+
+// decodebin3 asks for every stream: 0 leaves it out, 1 decodes it, -1 lets decodebin3 choose.
+// Choosing is right among several video streams (it takes one).
+gint select_stream(GstElement*, GstStreamCollection*, GstStream* stream, gpointer) {
+  return (gst_stream_get_stream_type(stream) & GST_STREAM_TYPE_VIDEO) != 0 ? -1 : 0;
+}
+
+gboolean select_rtsp_stream(GstElement*, guint, GstCaps* caps, gpointer) {
+  const gchar* media = gst_structure_get_string(gst_caps_get_structure(caps, 0), "media");
+  return media != nullptr && std::strcmp(media, "video") == 0;
+}
+
+void set_decoder_threads(GstBin*, GstBin*, GstElement* element, gpointer) {
+  GObjectClass* type = G_OBJECT_GET_CLASS(element);
+  // "max-threads" of libav's decoders, "n-threads" of dav1d's.
+  for (const char* property : {"max-threads", "n-threads"}) {
+    GParamSpec* spec = g_object_class_find_property(type, property);
+    if (spec == nullptr) continue;
+    if (G_IS_PARAM_SPEC_INT(spec)) g_object_set(element, property, 1, nullptr);
+    if (G_IS_PARAM_SPEC_UINT(spec)) g_object_set(element, property, 1u, nullptr);
+  }
+}
+
+void forward_pad(GstElement*, GstPad* pad, gpointer bin) {
+  GstStream* stream = gst_pad_get_stream(pad);
+  bool video = false;
+  if (stream != nullptr) {
+    video = (gst_stream_get_stream_type(stream) & GST_STREAM_TYPE_VIDEO) != 0;
+    gst_object_unref(stream);
+  } else {
+    GstCaps* caps = gst_pad_query_caps(pad, nullptr);
+    video = is_video(caps);
+    gst_caps_unref(caps);
+  }
+  if (!video) return;
+  GstPad* ghost = gst_ghost_pad_new(nullptr, pad);
+  gst_pad_set_active(ghost, TRUE);
+  gst_element_add_pad(GST_ELEMENT(bin), ghost);
+}
+
+void link_rtp(GstElement*, GstPad* pad, gpointer decodebin) {
+  GstPad* sink = gst_element_get_static_pad(GST_ELEMENT(decodebin), "sink");
+  if (!gst_pad_is_linked(sink)) gst_pad_link(pad, sink);
+  gst_object_unref(sink);
+}
+
+std::string_view package_of(std::string_view factory) {
+  if (factory.starts_with("avdec_")) return "gstreamer1.0-libav";
+  for (std::string_view bad : {"openh264enc", "h264parse", "objectdetectionoverlay"}) {
+    if (factory == bad) return "gstreamer1.0-plugins-bad";
+  }
+  for (std::string_view good : {"rtspsrc", "mp4mux", "jpegenc"}) {
+    if (factory == good) return "gstreamer1.0-plugins-good";
+  }
+  if (factory == "peninfer") return "penstock's plugin";
+  return "gstreamer1.0-plugins-base";
+}
+
+}  // namespace
+
+Result<Source> parse_source(std::string_view text) {
+  if (text.empty()) return fail(ErrorKind::kInvalidArgument, "the source is empty");
+  if (starts_with_scheme(text, "rtsp://") || starts_with_scheme(text, "rtsps://")) {
+    Source source;
+    source.kind = SourceKind::kRtsp;
+    source.text = text;
+    return source;
+  }
+  if (starts_with_scheme(text, "file://")) {
+    GError* error = nullptr;
+    gchar* path = g_filename_from_uri(std::string(text).c_str(), nullptr, &error);
+    if (path == nullptr) {
+      Error wrong(ErrorKind::kInvalidArgument,
+                  std::format("source '{}' is not a file: {}", text, error->message));
+      g_error_free(error);
+      return std::unexpected(std::move(wrong));
+    }
+    std::filesystem::path file(path);
+    g_free(path);
+    return file_source(text, std::move(file));
+  }
+  if (text.find("://") != std::string_view::npos) {
+    return fail(ErrorKind::kInvalidArgument,
+                std::format("source '{}': only files and rtsp:// addresses are supported", text));
+  }
+  return file_source(text, std::filesystem::path(text));
+}
+
+Result<GstElement*> make_element(const char* factory, const char* name) {
+  GstElement* element = gst_element_factory_make(factory, name);
+  if (element == nullptr) {
+    return fail(ErrorKind::kUnsupported,
+                std::format("the GStreamer element '{}' is missing; it is usually in {}", factory,
+                            package_of(factory)));
+  }
+  return element;
+}
+
+Result<GstElement*> make_decoder(const Source& source) {
+  if (source.kind == SourceKind::kElement) {
+    GstElement* element = source.make_element ? source.make_element() : nullptr;
+    if (element == nullptr) return fail(ErrorKind::kInvalidArgument, "the source has no element");
+    return element;
+  }
+  const bool file = source.kind == SourceKind::kFile;
+  auto input = make_element(file ? "filesrc" : "rtspsrc", "source");
+  if (!input) return input;
+  auto decode = make_element("decodebin3", "decode");
+  if (!decode) {
+    gst_object_unref(*input);
+    return decode;
+  }
+  GstElement* bin = gst_bin_new("input");
+  gst_bin_add_many(GST_BIN(bin), *input, *decode, nullptr);
+  g_signal_connect(bin, "deep-element-added", G_CALLBACK(set_decoder_threads), nullptr);
+  g_signal_connect(*decode, "select-stream", G_CALLBACK(select_stream), nullptr);
+  g_signal_connect(*decode, "pad-added", G_CALLBACK(forward_pad), bin);
+  if (file) {
+    g_object_set(*input, "location", source.file.c_str(), nullptr);
+    gst_element_link(*input, *decode);
+  } else {
+    // TCP: the analytics want every frame; a lost packet costs until the next key frame.
+    gst_util_set_object_arg(G_OBJECT(*input), "protocols", "tcp");
+    g_object_set(*input, "location", source.text.c_str(), "latency", 200u, nullptr);
+    g_signal_connect(*input, "select-stream", G_CALLBACK(select_rtsp_stream), nullptr);
+    g_signal_connect(*input, "pad-added", G_CALLBACK(link_rtp), *decode);
+  }
+  return bin;
+}
+
+std::uint64_t missing_bytes(const std::filesystem::path& file) {
+  std::error_code ec;
+  if (!std::filesystem::is_regular_file(file, ec)) return 0;
+  const std::uint64_t size = std::filesystem::file_size(file, ec);
+  if (ec) return 0;
+  const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<unsigned char, 12> head{};
+  if (!fd.is_valid() || ::pread(fd.get(), head.data(), head.size(), 0) != ssize_t(head.size())) {
+    return 0;
+  }
+  if (std::memcmp(head.data(), "RIFF", 4) != 0 || std::memcmp(head.data() + 8, "AVI ", 4) != 0) {
+    return 0;
+  }
+  const std::uint64_t declared = 8 + (std::uint64_t{head[4]} | std::uint64_t{head[5]} << 8 |
+                                      std::uint64_t{head[6]} << 16 | std::uint64_t{head[7]} << 24);
+  return declared > size ? declared - size : 0;
+}
+
+}  // namespace penstock

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Source: where the frames of a run come from, and the GStreamer elements that decode it.
+//
+//   auto source = parse_source("street.mp4");           // or rtsp://camera/stream
+//   auto bin = make_decoder(*source);                   // "pad-added" hands out decoded video
+//
+// Only video is decoded. Every libav decoder runs on one thread: its default (one a core) fights
+// the inference workers for the same cores and costs more than it brings.
+#pragma once
+
+#include <gst/gst.h>
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "penstock/base/error.h"
+
+namespace penstock {
+
+enum class SourceKind {
+  kFile,
+  kRtsp,
+  kElement,  ///< A caller's own element with a "src" pad that gives raw video (tests, benchmarks).
+};
+
+struct Source {
+  SourceKind kind = SourceKind::kFile;
+  std::string text;            ///< As the user gave it; also the "source" of the JSON lines.
+  std::filesystem::path file;  ///< kFile.
+  std::function<GstElement*()> make_element;  ///< kElement: a floating reference.
+};
+
+/// rtsp:// and rtsps:// are RTSP, file:// and everything else a file, which must exist, be readable
+/// and not be empty.
+Result<Source> parse_source(std::string_view text);
+
+/// A floating bin for kFile and kRtsp whose "pad-added" gives video pads only; for kElement the
+/// caller's element. kUnsupported names a GStreamer element that is not installed.
+Result<GstElement*> make_decoder(const Source& source);
+
+/// gst_element_factory_make whose failure says which package usually has it.
+Result<GstElement*> make_element(const char* factory, const char* name = nullptr);
+
+/// Bytes by which a file is shorter than its own header says; 0 when complete or unknown. Knows
+/// AVI, whose demuxer plays a cut file to its end without a word.
+std::uint64_t missing_bytes(const std::filesystem::path& file);
+
+}  // namespace penstock
