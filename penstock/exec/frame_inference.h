@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FrameInference: the one way through a stage: frame -> tensor -> session -> records. Opened once from
-// a manifest; makes the BatchRunners of an executor's workers, which share its session.
+// FrameInference: the one way through a stage: frame -> tensor -> session -> records. Opened once
+// from a manifest; makes the BatchRunners of an executor's workers, which share its session.
 //
-// `throughput`: one single-threaded worker per core. `latency`: one worker whose runs use all cores.
+// `throughput`: one single-threaded worker per core. `latency`: one worker whose runs use all
+// cores.
 #pragma once
 
 #include <filesystem>
@@ -22,13 +23,14 @@ enum class Policy { kThroughput, kLatency };
 
 struct InferenceOptions {
   Policy policy = Policy::kThroughput;
-  int workers = 0;                ///< 0: by policy and the cores this process may use.
+  int workers = 0;  ///< 0: by policy and the cores this process may use.
   std::size_t queue_depth = 64;
-  int batch_size = 1;
+  std::size_t source_share = 8;
+  int batch_size = 1;  ///< kInvalidArgument when the model's input has a smaller batch.
   Nanoseconds max_wait{};
   DecodeOptions decode;
   std::filesystem::path engine_library;
-  Clock* clock = nullptr;
+  Clock* clock = nullptr;  ///< Default: Clock::system().
 };
 
 class FrameInference {

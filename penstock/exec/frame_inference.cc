@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "penstock/exec/frame_inference.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <format>
+#include <utility>
+#include <vector>
+
+#include "penstock/exec/frame_runner.h"
+
+namespace penstock {
+namespace {
+
+/// Cores that this process may use, which a container or taskset makes fewer than the machine has.
+int usable_cores() {
+  // The kernel refuses a mask smaller than its own; no machine has more CPUs than the last.
+  for (int cpus = 1024; cpus <= (1 << 20); cpus *= 2) {
+    cpu_set_t* set = CPU_ALLOC(static_cast<std::size_t>(cpus));
+    if (set == nullptr) break;
+    const std::size_t size = CPU_ALLOC_SIZE(static_cast<std::size_t>(cpus));
+    const bool known = sched_getaffinity(0, size, set) == 0;
+    const bool too_small = !known && errno == EINVAL;
+    const int count = known ? CPU_COUNT_S(size, set) : 0;
+    CPU_FREE(set);
+    if (known) return std::max(count, 1);
+    if (!too_small) break;
+  }
+  return 1;
+}
+
+/// How many slots the batch that goes into the model has at least. kInvalidArgument when it can't
+/// take `batch_size`.
+Result<std::size_t> minimum_batch(const Session& session, int batch_size) {
+  if (session.inputs().size() != 1) {
+    return fail(
+        ErrorKind::kUnsupported,
+        std::format("it has {} inputs; a video stage feeds exactly one", session.inputs().size()));
+  }
+  const TensorSpec& input = session.inputs().front();
+  if (input.dims.empty()) {
+    return fail(ErrorKind::kUnsupported,
+                std::format("its input '{}' is a scalar, not a batch of images", input.name));
+  }
+  const Dimension& batch = input.dims.front();
+  if (batch_size > batch.maximum) {
+    return fail(ErrorKind::kInvalidArgument,
+                std::format("batch size {} is more than the {} that its input '{}' takes; use at "
+                            "most {}, or a model with a larger or dynamic batch",
+                            batch_size, batch.maximum, input.name, batch.maximum));
+  }
+  return static_cast<std::size_t>(std::max<std::int64_t>(batch.minimum, 1));
+}
+
+class OpenedFrameInference final : public FrameInference {
+ public:
+  OpenedFrameInference(FrameStage stage, int workers)
+      : stage_(std::move(stage)), workers_(workers) {}
+
+  Result<void> start(const InferenceOptions& options) {
+    for (int worker = 0; worker < workers_; ++worker) {
+      caches_.push_back(
+          std::make_shared<PreprocessorCache>(stage_.device, stage_.manifest.preprocess));
+    }
+    const ExecutorOptions executor_options{.workers = workers_,
+                                           .queue_depth = options.queue_depth,
+                                           .source_share = options.source_share,
+                                           .batch_size = options.batch_size,
+                                           .max_wait = options.max_wait,
+                                           .clock = stage_.clock,
+                                           .on_forgotten = [this](const SourceId& source) {
+                                             for (const auto& cache : caches_) cache->drop(source);
+                                           }};
+    auto executor = SharedBatchExecutor::create(
+        executor_options, [&](int worker) -> Result<std::unique_ptr<BatchRunner>> {
+          auto decoder = create_decoder(stage_.manifest, options.decode);
+          if (!decoder) return std::unexpected(std::move(decoder).error());
+          return make_frame_runner(stage_, caches_[static_cast<std::size_t>(worker)],
+                                   std::move(*decoder));
+        });
+    if (!executor) return std::unexpected(std::move(executor).error());
+    executor_ = std::move(*executor);
+    return {};
+  }
+
+  SharedBatchExecutor& executor() override { return *executor_; }
+  const Manifest& manifest() const override { return stage_.manifest; }
+  int workers() const override { return workers_; }
+
+ private:
+  const FrameStage stage_;
+  const int workers_;
+  std::vector<std::shared_ptr<PreprocessorCache>> caches_;
+  // Last, so that its workers end first.
+  std::unique_ptr<SharedBatchExecutor> executor_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<FrameInference>> FrameInference::open(DevicePtr device,
+                                                             const Manifest& manifest,
+                                                             const InferenceOptions& options) {
+  const auto where = [&](const Error& error) {
+    return std::unexpected(error.context(
+        std::format("opening model '{}' on {}", manifest.name, to_string(device->id()))));
+  };
+  if (options.workers < 0) {
+    return where({ErrorKind::kInvalidArgument, "the number of workers is negative"});
+  }
+  const int cores = usable_cores();
+  const int workers = options.workers > 0                     ? options.workers
+                      : options.policy == Policy::kThroughput ? cores
+                                                              : 1;
+  const int threads = options.policy == Policy::kThroughput ? 1 : std::max(1, cores / workers);
+  auto session = open_session(device, manifest,
+                              {.threads = threads, .engine_library = options.engine_library});
+  if (!session) return where(session.error());
+  const auto min_batch = minimum_batch(**session, options.batch_size);
+  if (!min_batch) return where(min_batch.error());
+
+  auto inference = std::make_unique<OpenedFrameInference>(
+      FrameStage{.device = device,
+                 .manifest = manifest,
+                 .session = std::move(*session),
+                 .min_batch = *min_batch,
+                 .clock = options.clock != nullptr ? options.clock : &Clock::system()},
+      workers);
+  if (auto started = inference->start(options); !started) return where(started.error());
+  return inference;
+}
+
+}  // namespace penstock

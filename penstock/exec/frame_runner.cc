@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "penstock/exec/frame_runner.h"
+
+#include <algorithm>
+#include <atomic>
+#include <format>
+#include <limits>
+#include <utility>
+
+#include "penstock/exec/batch_assembly.h"
+
+namespace penstock {
+namespace {
+
+/// When a fence passed, as far as the host can tell.
+class Stamp {
+ public:
+  Stamp(const Fence& fence, Clock& clock) : at_(std::make_shared<std::atomic<TimePoint>>(kNever)) {
+    fence.on_passed([at = at_, &clock] { at->store(clock.now()); });
+  }
+  TimePoint at(TimePoint otherwise) const {
+    const TimePoint at = at_->load();
+    return at == kNever ? otherwise : at;
+  }
+
+ private:
+  static constexpr TimePoint kNever = TimePoint::max();
+  std::shared_ptr<std::atomic<TimePoint>> at_;
+};
+
+Nanoseconds between(TimePoint from, TimePoint to) {
+  return std::max(to - from, Nanoseconds::zero());
+}
+
+class FrameRunner final : public BatchRunner {
+ public:
+  FrameRunner(const FrameStage& stage, std::shared_ptr<PreprocessorCache> preprocessors,
+              std::unique_ptr<OutputDecoder> decoder)
+      : stage_(stage), preprocessors_(std::move(preprocessors)), decoder_(std::move(decoder)) {}
+
+  std::vector<Result<InferenceResult>> run(std::span<const InferenceRequest> batch) override {
+    std::vector<Result<InferenceResult>> results(batch.size());
+    std::vector<Item> items = preprocess(batch, results);
+    if (!items.empty()) infer(items, results);
+    items.clear();
+    // On the way of success all have passed; after an error the device may still be at it.
+    for (const Fence& fence : in_flight_) static_cast<void>(fence.wait());
+    in_flight_.clear();
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      if (!results[i]) results[i].error().context(describe(batch[i]));
+    }
+    return results;
+  }
+
+ private:
+  struct Item {
+    std::size_t index;  // In the executor's batch.
+    PreprocessedFrame frame;
+    TimePoint begun;
+    Stamp preprocessed;
+  };
+
+  std::vector<Item> preprocess(std::span<const InferenceRequest> batch,
+                               std::vector<Result<InferenceResult>>& results) {
+    std::vector<Item> items;
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      const TimePoint begun = stage_.clock->now();
+      auto frame = preprocess(batch[i]);
+      if (!frame) {
+        results[i] = std::unexpected(std::move(frame).error());
+        continue;
+      }
+      const Stamp stamp(frame->tensor.ready, *stage_.clock);
+      in_flight_.push_back(frame->tensor.ready);
+      items.push_back({i, std::move(*frame), begun, stamp});
+    }
+    return items;
+  }
+
+  Result<PreprocessedFrame> preprocess(const InferenceRequest& request) {
+    if (request.frame == nullptr) {
+      return fail(ErrorKind::kInvalidArgument, "the request has no frame");
+    }
+    auto preprocessor = preprocessors_->get(request.source);
+    if (!preprocessor) return std::unexpected(std::move(preprocessor).error());
+    return (*preprocessor)->run(request.frame, request.roi);
+  }
+
+  void infer(std::span<const Item> items, std::vector<Result<InferenceResult>>& results) {
+    auto outputs = run_session(items);
+    if (!outputs) {
+      for (const Item& item : items) results[item.index] = std::unexpected(outputs.error());
+      return;
+    }
+    for (const Tensor& output : *outputs) in_flight_.push_back(output.ready);
+    // All outputs of a run carry its one fence.
+    const Stamp inferred(outputs->empty() ? Fence() : outputs->front().ready, *stage_.clock);
+    TimePoint decode_begun = TimePoint::min();
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const Item& item = items[i];
+      auto block = decoder_->decode(*stage_.device, *outputs, static_cast<int>(i));
+      const TimePoint decoded = stage_.clock->now();
+      if (!block) {
+        results[item.index] = std::unexpected(std::move(block).error());
+        continue;
+      }
+      const TimePoint run_ended = inferred.at(decoded);
+      StageTimes& times = results[item.index]->times;
+      times.preprocess = between(item.begun, item.preprocessed.at(run_ended));
+      times.infer = between(items.back().preprocessed.at(run_ended), run_ended);
+      times.decode = between(std::max(decode_begun, run_ended), decoded);
+      results[item.index]->objects =
+          to_detections(*block, item.frame.letterbox, stage_.manifest.labels);
+      decode_begun = stage_.clock->now();
+    }
+  }
+
+  Result<std::vector<Tensor>> run_session(std::span<const Item> items) {
+    std::vector<Tensor> tensors;
+    for (const Item& item : items) tensors.push_back(item.frame.tensor);
+    const std::size_t slots = std::max(items.size(), stage_.min_batch);
+    const auto input =
+        assemble_batch(*stage_.device, tensors, slots, stage_.manifest.preprocess, in_flight_);
+    if (!input) {
+      return std::unexpected(input.error().context(
+          std::format("assembling a batch of {} in {} slots", items.size(), slots)));
+    }
+    return stage_.session->run(std::span(&*input, 1));
+  }
+
+  std::string describe(const InferenceRequest& request) const {
+    const bool timed = request.frame != nullptr && request.frame->pts_ns >= 0;
+    return std::format("inference of frame {} of source '{}' by model '{}' on {}",
+                       timed ? std::format("at {} ns", request.frame->pts_ns) : "without timestamp",
+                       request.source.name, stage_.manifest.name, to_string(stage_.device->id()));
+  }
+
+  const FrameStage& stage_;
+  const std::shared_ptr<PreprocessorCache> preprocessors_;
+  const std::unique_ptr<OutputDecoder> decoder_;
+  std::vector<Fence> in_flight_;
+};
+
+}  // namespace
+
+std::unique_ptr<BatchRunner> make_frame_runner(const FrameStage& stage,
+                                               std::shared_ptr<PreprocessorCache> preprocessors,
+                                               std::unique_ptr<OutputDecoder> decoder) {
+  return std::make_unique<FrameRunner>(stage, std::move(preprocessors), std::move(decoder));
+}
+
+}  // namespace penstock
