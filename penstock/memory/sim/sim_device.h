@@ -16,7 +16,7 @@
 namespace penstock {
 
 struct SimOptions {
-  DeviceOptions device;
+  DeviceOptions device{};
   int queues = 2;          ///< Worker threads that run jobs; > 1 lets fences pass out of step.
   std::uint64_t seed = 1;  ///< Drives the order in which ready jobs run and complete.
   /// Each job starts, and each fence passes, late by a random time up to this.
