@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "penstock/base/deadline.h"
+#include "penstock/base/log.h"
 #include "penstock/pipeline/bus_error.h"
 #include "penstock/pipeline/json_lines.h"
 #include "penstock/pipeline/picture_sampler.h"
@@ -111,6 +112,7 @@ class RunJob {
       fail_from_bus(RunPart::kModel);
       return false;
     }
+    playing_ = true;
     if (gst_element_set_state(graph_->pipeline(), GST_STATE_PLAYING) == GST_STATE_CHANGE_FAILURE) {
       fail_from_bus(RunPart::kPipeline);
       return false;
@@ -223,6 +225,11 @@ class RunJob {
           Error(ErrorKind::kUnsupported, std::format("source '{}': no decoder for {} is installed",
                                                      options_.source.text, missing_decoder_));
       error.part = RunPart::kPipeline;
+    }
+    // Once it runs, peninfer refuses nothing but the video's caps.
+    if (playing_ && error.part == RunPart::kModel &&
+        error.error.kind() == ErrorKind::kUnsupported) {
+      error.part = RunPart::kSource;
     }
     fail_run(std::move(error.error), error.part);
   }
@@ -467,7 +474,10 @@ class RunJob {
     RunJob& job = *static_cast<RunJob*>(self);
     const std::lock_guard lock(job.mutex_);
     const TimePoint now = job.clock_.now();
-    if (job.first_frame_ == TimePoint{}) job.first_frame_ = now;
+    if (job.first_frame_ == TimePoint{}) {
+      job.first_frame_ = now;
+      log("pipeline").info("first frame of '{}'", job.options_.source.text);
+    }
     job.accepted_.push_back(now);
     if (job.converting_) {
       job.converted_bytes_ += gst_buffer_get_size(GST_PAD_PROBE_INFO_BUFFER(info));
@@ -541,6 +551,7 @@ class RunJob {
   std::string missing_decoder_;
   RunPart error_source_ = RunPart::kNone;
   bool closing_ = false;
+  bool playing_ = false;
 
   bool refused_ = false;  // the decoder's thread only: frames of refused caps are dropped
 

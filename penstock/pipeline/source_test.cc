@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "penstock/pipeline/source.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace penstock {
+namespace {
+
+class SourceTest : public testing::Test {
+ protected:
+  std::filesystem::path write(const std::string& name, const std::string& bytes) {
+    const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / name;
+    std::ofstream(path, std::ios::binary) << bytes;
+    return path;
+  }
+};
+
+std::string riff(std::uint32_t declared, std::size_t payload) {
+  std::string bytes = "RIFF";
+  for (int i = 0; i < 4; ++i) bytes += char(declared >> (8 * i) & 0xff);
+  return bytes + "AVI " + std::string(payload, 'x');
+}
+
+TEST_F(SourceTest, GivenAddresses_WhenParsed_ThenTheKindIsRight) {
+  EXPECT_EQ(parse_source("rtsp://host/stream")->kind, SourceKind::kRtsp);
+  EXPECT_EQ(parse_source("rtsps://host/stream")->kind, SourceKind::kRtsp);
+  const std::string path = write("source_test.bin", "x").string();
+  EXPECT_EQ(parse_source(path)->kind, SourceKind::kFile);
+  EXPECT_EQ(parse_source("file://" + path)->file, path);
+  EXPECT_EQ(parse_source("http://host/a.mp4").error().kind(), ErrorKind::kInvalidArgument);
+  EXPECT_EQ(parse_source("").error().kind(), ErrorKind::kInvalidArgument);
+}
+
+TEST_F(SourceTest, GivenUnusableFiles_WhenParsed_ThenTheCauseIsNamed) {
+  const auto missing = parse_source("/no/such/file.mp4");
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().kind(), ErrorKind::kNotFound);
+  EXPECT_NE(missing.error().message().find("/no/such/file.mp4"), std::string::npos);
+
+  const auto folder = parse_source(testing::TempDir());
+  ASSERT_FALSE(folder);
+  EXPECT_EQ(folder.error().kind(), ErrorKind::kNotFound);
+
+  const auto empty = parse_source(write("source_empty.mp4", "").string());
+  ASSERT_FALSE(empty);
+  EXPECT_EQ(empty.error().kind(), ErrorKind::kCorrupt);
+  EXPECT_NE(empty.error().message().find("is empty"), std::string::npos);
+}
+
+TEST_F(SourceTest, GivenAviFiles_WhenCut_ThenTheMissingBytesAreKnown) {
+  // A RIFF header counts what follows its first 8 bytes: "AVI " and the payload.
+  EXPECT_EQ(missing_bytes(write("whole.avi", riff(4 + 100, 100))), 0u);
+  EXPECT_EQ(missing_bytes(write("cut.avi", riff(4 + 100, 60))), 40u);
+  EXPECT_EQ(missing_bytes(write("long.avi", riff(4 + 100, 160))), 0u);
+  EXPECT_EQ(missing_bytes(write("not.avi", std::string(200, 'x'))), 0u);
+  EXPECT_EQ(missing_bytes(write("tiny.avi", "RIFF")), 0u);
+  EXPECT_EQ(missing_bytes("/no/such/file"), 0u);
+}
+
+}  // namespace
+}  // namespace penstock

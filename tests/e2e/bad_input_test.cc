@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What bad input gets: one clear message, the documented exit code (docs/run.md), no hang.
+#include <gst/gst.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <format>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "penstock/model/testing/test_models.h"
+#include "tests/e2e/clips.h"
+#include "tests/e2e/penstock_process.h"
+
+namespace penstock::e2e {
+namespace {
+
+namespace fs = std::filesystem;
+
+void write_file(const fs::path& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+/// One message: the last line, and no other line by penstock.
+void expect_one_message(const Ended& ended, const std::string& part) {
+  std::vector<std::string> messages;
+  std::istringstream lines(ended.err);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind("penstock: ", 0) == 0) messages.push_back(line);
+  }
+  ASSERT_EQ(messages.size(), 1u) << ended.err;
+  EXPECT_NE(messages[0].find(part), std::string::npos) << ended.err;
+}
+
+class BadInput : public testing::Test {
+ protected:
+  void SetUp() override {
+    gst_init(nullptr, nullptr);
+    folder_ = fresh_folder();
+    model_ = square_model(folder_).string();
+    json_ = (folder_ / "out.jsonl").string();
+  }
+
+  Ended run(const std::string& source, std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments{"run",  "--source", source,         "--model",
+                                       model_, "--out",    "json=" + json_};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_penstock(arguments);
+  }
+  Ended run_clip(const std::string& name, const std::string& description, int side = kSide) {
+    make_square_clip(folder_ / name, 10, description, side);
+    return run((folder_ / name).string());
+  }
+
+  fs::path folder_;
+  std::string model_;
+  std::string json_;
+};
+
+// ---- the source
+
+TEST_F(BadInput, GivenAMissingFile_WhenRun_ThenNoInput) {
+  const Ended ended = run("/no/such/clip.mp4");
+  EXPECT_EQ(ended.code, 66);
+  expect_one_message(ended, "/no/such/clip.mp4");
+}
+
+TEST_F(BadInput, GivenAnEmptyFile_WhenRun_ThenDataError) {
+  write_file(folder_ / "empty.mp4", "");
+  const Ended ended = run((folder_ / "empty.mp4").string());
+  EXPECT_EQ(ended.code, 65);
+  expect_one_message(ended, "is empty");
+}
+
+TEST_F(BadInput, GivenATextFile_WhenRun_ThenDataError) {
+  std::string text;
+  for (int i = 0; i < 500; ++i) text += "This is not a video, only words.\n";
+  write_file(folder_ / "words.mp4", text);
+  const Ended ended = run((folder_ / "words.mp4").string());
+  EXPECT_EQ(ended.code, 65);
+  expect_one_message(ended, "words.mp4");
+}
+
+TEST_F(BadInput, GivenRandomBytes_WhenRun_ThenDataError) {
+  std::string bytes;
+  std::uint32_t state = 12345;
+  for (int i = 0; i < 100000; ++i) {
+    state = state * 1664525 + 1013904223;
+    bytes += char(state >> 24);
+  }
+  write_file(folder_ / "noise.mp4", bytes);
+  const Ended ended = run((folder_ / "noise.mp4").string());
+  EXPECT_EQ(ended.code, 65);
+  expect_one_message(ended, "noise.mp4");
+}
+
+TEST_F(BadInput, GivenSoundOnly_WhenRun_ThenDataError) {
+  make_clip(folder_ / "sound.wav", "audiotestsrc num-buffers=20 ! audioconvert ! wavenc");
+  const Ended ended = run((folder_ / "sound.wav").string());
+  EXPECT_EQ(ended.code, 65);
+  expect_one_message(ended, "no video");
+}
+
+TEST_F(BadInput, GivenATruncatedAvi_WhenRun_ThenWhatDecodesIsKeptAndTheCutIsReported) {
+  const fs::path whole = folder_ / "whole.avi";
+  make_square_clip(whole, 40, "jpegenc ! avimux");
+  const auto size = fs::file_size(whole);
+  fs::copy_file(whole, folder_ / "cut.avi");
+  fs::resize_file(folder_ / "cut.avi", size * 6 / 10);
+  const Ended ended = run((folder_ / "cut.avi").string());
+  EXPECT_EQ(ended.code, 65) << ended.err;
+  expect_one_message(ended, "is cut short");
+  const auto lines = read_json_lines(json_);
+  EXPECT_GE(lines.size(), 20u);
+  EXPECT_LT(lines.size(), 30u);
+}
+
+TEST_F(BadInput, GivenATruncatedMp4_WhenRun_ThenDataError) {
+  const fs::path whole = square_mp4(folder_, 40);
+  fs::resize_file(whole, fs::file_size(whole) * 6 / 10);
+  const Ended ended = run(whole.string());
+  EXPECT_EQ(ended.code, 65) << ended.err;
+  expect_one_message(ended, "square.mp4");
+}
+
+TEST_F(BadInput, GivenOddSizes_WhenRun_ThenDataErrorNamingTheSize) {
+  const fs::path clip = folder_ / "odd.mkv";
+  make_clip(clip,
+            "videotestsrc num-buffers=5 ! video/x-raw,format=I420,width=65,height=49 ! avenc_ffv1 ! "
+            "matroskamux");
+  const Ended ended = run(clip.string());
+  EXPECT_EQ(ended.code, 65) << ended.err;
+  expect_one_message(ended, "65x49");
+}
+
+TEST_F(BadInput, GivenTenBits_WhenRun_ThenDataErrorNamingThem) {
+  const Ended ended = run_clip(
+      "ten.mkv", "videoconvert ! video/x-raw,format=I420_10LE ! avenc_ffv1 ! matroskamux");
+  EXPECT_EQ(ended.code, 65) << ended.err;
+  expect_one_message(ended, "10 bits");
+}
+
+TEST_F(BadInput, GivenHdr_WhenRun_ThenDataErrorNamingIt) {
+  const fs::path clip = folder_ / "hdr.mkv";
+  make_clip(clip,
+            "videotestsrc num-buffers=5 ! "
+            "video/x-raw,format=I420,width=64,height=64,colorimetry=bt2100-pq ! matroskamux");
+  const Ended ended = run(clip.string());
+  EXPECT_EQ(ended.code, 65) << ended.err;
+  expect_one_message(ended, "HDR");
+}
+
+TEST_F(BadInput, GivenInterlacedVideo_WhenRun_ThenDataErrorNamingIt) {
+  const fs::path clip = folder_ / "interlaced.mkv";
+  make_clip(clip,
+            "videotestsrc num-buffers=5 ! video/x-raw,format=I420,width=64,height=64 ! "
+            "interlace field-pattern=1:1 ! matroskamux");
+  const Ended ended = run(clip.string());
+  EXPECT_EQ(ended.code, 65) << ended.err;
+  expect_one_message(ended, "interlaced");
+}
+
+class SizeChange : public BadInput {
+ protected:
+  /// 10 frames of 192x192, then 10 of 160x160, in one H.264 byte stream.
+  std::string two_sizes() {
+    const std::string stream = "openh264enc ! h264parse ! video/x-h264,stream-format=byte-stream";
+    make_square_clip(folder_ / "large.h264", 10, stream);
+    make_square_clip(folder_ / "small.h264", 10, stream, 160);
+    write_file(folder_ / "both.h264",
+               read_text(folder_ / "large.h264") + read_text(folder_ / "small.h264"));
+    return (folder_ / "both.h264").string();
+  }
+};
+
+TEST_F(SizeChange, GivenNoVideoOutput_WhenTheSizeChanges_ThenAnalysisGoesOn) {
+  const Ended ended = run(two_sizes());
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  const auto lines = read_json_lines(json_);
+  ASSERT_EQ(lines.size(), 20u);
+  for (int n = 0; n < 20; ++n) {
+    EXPECT_EQ(lines[std::size_t(n)].width, n < 10 ? 192 : 160) << n;
+  }
+}
+
+TEST_F(SizeChange, GivenAnMp4Output_WhenTheSizeChanges_ThenItIsClosedAndTheReasonGiven) {
+  const std::string video = (folder_ / "out.mp4").string();
+  const Ended ended = run(two_sizes(), {"--out", "video=" + video});
+  EXPECT_EQ(ended.code, 65) << ended.err;
+  expect_one_message(ended, "192x192 to 160x160");
+  EXPECT_EQ(read_json_lines(json_).size(), 10u);
+  const Decoded decoded = decode_file(video);
+  EXPECT_EQ(decoded.error, "");
+  EXPECT_EQ(decoded.frames, 10);
+}
+
+// ---- the model
+
+class BadModel : public BadInput {
+ protected:
+  Ended run_model(const std::string& model) {
+    return run_penstock({"run", "--source", square_mp4(folder_, 3).string(), "--model", model,
+                         "--models", (folder_ / "models").string(), "--out", "json=" + json_});
+  }
+  std::string with_artefact(const std::string& onnx) {
+    model_testing::TestModel model = model_testing::make_square_finder_nanodet(kSide);
+    model.onnx = onnx;
+    return model_testing::write_model_folder(model, folder_ / "bad").string();
+  }
+};
+
+TEST_F(BadModel, GivenAnUnknownName_WhenRun_ThenNoInputAndTheWayToGetIt) {
+  const Ended ended = run_model("nosuchmodel");
+  EXPECT_EQ(ended.code, 66);
+  expect_one_message(ended, "penstock model fetch");
+}
+
+TEST_F(BadModel, GivenATruncatedModel_WhenRun_ThenItIsRefused) {
+  const std::string whole = model_testing::make_square_finder_nanodet(kSide).onnx;
+  const Ended ended = run_model(with_artefact(whole.substr(0, whole.size() / 2)));
+  EXPECT_TRUE(ended.code == 65 || ended.code == 69) << ended.code << ended.err;
+  expect_one_message(ended, "model");
+}
+
+TEST_F(BadModel, GivenAFileThatIsNoModel_WhenRun_ThenItIsRefused) {
+  const Ended ended = run_model(with_artefact("This is not ONNX."));
+  EXPECT_TRUE(ended.code == 65 || ended.code == 69) << ended.code << ended.err;
+  expect_one_message(ended, "model");
+}
+
+TEST_F(BadModel, GivenAWrongHash_WhenRun_ThenDataError) {
+  const fs::path manifest = square_model(folder_ / "tampered");
+  std::ofstream(manifest.parent_path() / "model.onnx", std::ios::binary | std::ios::app) << "x";
+  const Ended ended = run_model(manifest.string());
+  EXPECT_EQ(ended.code, 65) << ended.err;
+  expect_one_message(ended, "model.onnx");
+}
+
+TEST_F(BadModel, GivenNoEngineLibrary_WhenRun_ThenUnavailable) {
+  const Ended ended = run(square_mp4(folder_, 3).string(),
+                          {"--engine-library", "/no/such/libonnxruntime.so"});
+  EXPECT_TRUE(ended.code == 66 || ended.code == 69) << ended.code << ended.err;
+  expect_one_message(ended, "/no/such/libonnxruntime.so");
+}
+
+// ---- the outputs
+
+TEST_F(BadInput, GivenAnOutputThatCantBeCreated_WhenRun_ThenCannotCreate) {
+  const std::string clip = square_mp4(folder_, 3).string();
+  for (const char* kind : {"video", "json", "report"}) {
+    const Ended ended = run_penstock({"run", "--source", clip, "--model", model_, "--out",
+                                      std::string(kind) + "=/no/such/folder/out"});
+    EXPECT_EQ(ended.code, 73) << kind << ended.err;
+    expect_one_message(ended, "/no/such/folder/out");
+  }
+}
+
+TEST_F(BadInput, GivenAFullDisk_WhenRun_ThenIoErrorOnce) {
+  const std::string clip = square_mp4(folder_, 30).string();
+  for (const char* kind : {"video", "json", "report"}) {
+    const Ended ended = run_penstock({"run", "--source", clip, "--model", model_, "--out",
+                                      std::string(kind) + "=/dev/full"});
+    EXPECT_EQ(ended.code, 74) << kind << ended.err;
+    expect_one_message(ended, "/dev/full");
+  }
+}
+
+TEST_F(BadInput, GivenTheSourceAsOutput_WhenRun_ThenUsageErrorAndTheSourceIsKept) {
+  const fs::path clip = square_mp4(folder_, 3);
+  const auto size = fs::file_size(clip);
+  const Ended ended = run(clip.string(), {"--out", "video=" + clip.string()});
+  EXPECT_EQ(ended.code, 64) << ended.err;
+  EXPECT_EQ(fs::file_size(clip), size);
+}
+
+// ---- usage
+
+TEST(Usage, GivenWrongCommandLines_WhenRun_ThenUsageError) {
+  const std::vector<std::vector<std::string>> lines{
+      {},
+      {"nonsense"},
+      {"run"},
+      {"run", "--source", "a.mp4"},
+      {"run", "--source", "a.mp4", "--model", "m", "--no-such-flag"},
+      {"run", "--source", "a.mp4", "--model", "m", "--policy", "fastest"},
+      {"run", "--source", "a.mp4", "--model", "m", "--threshold", "2"},
+      {"run", "--source", "a.mp4", "--model", "m", "--out", "picture=a.png"},
+      {"run", "--source", "a.mp4", "--model", "m", "--out", "json="},
+      {"run", "--source", "a.mp4", "--model", "m", "--out", "json=a", "--out", "json=b"},
+      {"run", "--source", "a.mp4", "--model", "m", "--device", "toaster"},
+      {"model"},
+      {"model", "fetch"},
+  };
+  for (const auto& line : lines) {
+    std::string text;
+    for (const std::string& word : line) text += word + " ";
+    const Ended ended = run_penstock(line);
+    EXPECT_EQ(ended.code, 64) << text << ended.err;
+    EXPECT_FALSE(ended.err.empty()) << text;
+  }
+}
+
+}  // namespace
+}  // namespace penstock::e2e

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RTSP sources, and stopping by signal: what was written is valid and closed.
+#include <gst/gst.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <string>
+
+#include "tests/e2e/clips.h"
+#include "tests/e2e/penstock_process.h"
+#include "tests/e2e/rtsp_camera.h"
+
+namespace penstock::e2e {
+namespace {
+
+class LiveTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    gst_init(nullptr, nullptr);
+    folder_ = fresh_folder();
+    model_ = square_model(folder_).string();
+    json_ = (folder_ / "live.jsonl").string();
+    video_ = (folder_ / "live.mp4").string();
+  }
+  std::filesystem::path folder_;
+  std::string model_, json_, video_;
+};
+
+TEST_F(LiveTest, GivenAnRtspStreamThatEnds_WhenRun_ThenItsFramesAreThereAndTheRunEnds) {
+  RtspCamera camera(60);
+  const Ended ended = run_penstock({"run", "--source", camera.address(), "--model", model_,
+                                    "--out", "json=" + json_});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  const auto lines = read_json_lines(json_);
+  // The server drops nothing over TCP; the first frames may precede PLAY's answer.
+  EXPECT_GE(lines.size(), 50u);
+  EXPECT_LE(lines.size(), 60u);
+  for (std::size_t n = 0; n < lines.size(); ++n) {
+    EXPECT_EQ(lines[n].frame, (long long)n);
+    EXPECT_EQ(lines[n].source, camera.address());
+    if (n > 0) EXPECT_GT(lines[n].pts_ns, lines[n - 1].pts_ns);
+  }
+}
+
+TEST_F(LiveTest, GivenNobodyListens_WhenRun_ThenOneMessageAndNoHang) {
+  std::string address;
+  {
+    RtspCamera gone(1);
+    address = gone.address();
+  }
+  const Ended ended = run_penstock({"run", "--source", address, "--model", model_});
+  EXPECT_EQ(ended.code, 66) << ended.err;
+  EXPECT_NE(ended.err.find(address), std::string::npos) << ended.err;
+}
+
+class StopTest : public LiveTest, public testing::WithParamInterface<int> {};
+
+TEST_P(StopTest, GivenAnEndlessRun_WhenSignalled_ThenOutputsAreValidAndTheCodeTellsTheSignal) {
+  RtspCamera camera(0);
+  PenstockProcess process({"--log-level", "info", "run", "--source", camera.address(), "--model",
+                           model_, "--out", "json=" + json_, "--out", "video=" + video_});
+  ASSERT_TRUE(process.await_error_output("first frame of")) << process.wait().err;
+  process.signal(GetParam());
+  const Ended ended = process.wait();
+  EXPECT_EQ(ended.code, 128 + GetParam()) << ended.err;
+  EXPECT_NE(ended.err.find("the outputs are closed"), std::string::npos) << ended.err;
+  const auto lines = read_json_lines(json_);
+  EXPECT_GE(lines.size(), 1u);
+  EXPECT_EQ(read_text(json_).back(), '\n');
+  const Decoded decoded = decode_file(video_);
+  EXPECT_EQ(decoded.error, "");
+  EXPECT_EQ(decoded.frames, int(lines.size()));
+}
+
+INSTANTIATE_TEST_SUITE_P(, StopTest, testing::Values(SIGINT, SIGTERM));
+
+}  // namespace
+}  // namespace penstock::e2e

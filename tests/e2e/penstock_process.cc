@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/e2e/penstock_process.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <simdjson.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <sstream>
+
+#include "penstock/model/testing/test_models.h"
+#include "tests/e2e/clips.h"
+
+extern char** environ;
+
+namespace penstock::e2e {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+int milliseconds_to(SteadyClock::time_point end) {
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - SteadyClock::now());
+  return int(std::max<std::int64_t>(left.count(), 0));
+}
+
+}  // namespace
+
+PenstockProcess::PenstockProcess(const std::vector<std::string>& arguments) {
+  int out[2];
+  int err[2];
+  EXPECT_EQ(::pipe2(out, O_CLOEXEC), 0);
+  EXPECT_EQ(::pipe2(err, O_CLOEXEC), 0);
+  std::vector<std::string> words{PENSTOCK_PROGRAM};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, err[1], STDERR_FILENO);
+  EXPECT_EQ(::posix_spawn(&pid_, argv[0], &actions, nullptr, argv.data(), environ), 0) << argv[0];
+  posix_spawn_file_actions_destroy(&actions);
+  ::close(out[1]);
+  ::close(err[1]);
+  out_ = out[0];
+  err_ = err[0];
+}
+
+PenstockProcess::~PenstockProcess() {
+  if (pid_ > 0) {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  for (int fd : {out_, err_}) {
+    if (fd >= 0) ::close(fd);
+  }
+}
+
+void PenstockProcess::signal(int number) { ::kill(pid_, number); }
+
+bool PenstockProcess::pump(int timeout_ms) {
+  // poll ignores negative descriptors.
+  pollfd fds[2] = {{out_, POLLIN, 0}, {err_, POLLIN, 0}};
+  if (out_ < 0 && err_ < 0) return false;
+  if (::poll(fds, 2, timeout_ms) <= 0) return false;
+  char bytes[4096];
+  for (int i = 0; i < 2; ++i) {
+    if (fds[i].revents == 0) continue;
+    int& fd = i == 0 ? out_ : err_;
+    const ssize_t got = ::read(fd, bytes, sizeof bytes);
+    if (got > 0) {
+      (i == 0 ? ended_.out : ended_.err).append(bytes, std::size_t(got));
+    } else {
+      ::close(fd);
+      fd = -1;
+    }
+  }
+  return true;
+}
+
+bool PenstockProcess::await_error_output(const std::string& text) {
+  const auto end = SteadyClock::now() + std::chrono::minutes(1);
+  while (ended_.err.find(text) == std::string::npos) {
+    if (!pump(milliseconds_to(end))) return false;
+  }
+  return true;
+}
+
+Ended PenstockProcess::wait() {
+  const auto end = SteadyClock::now() + std::chrono::minutes(2);
+  while (pump(milliseconds_to(end))) {
+  }
+  if (out_ >= 0 || err_ >= 0) ::kill(pid_, SIGKILL);
+  int status = 0;
+  ::waitpid(std::exchange(pid_, -1), &status, 0);
+  if (out_ < 0 && err_ < 0) {
+    ended_.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  return ended_;
+}
+
+Ended run_penstock(const std::vector<std::string>& arguments) {
+  return PenstockProcess(arguments).wait();
+}
+
+std::vector<JsonLine> read_json_lines(const std::filesystem::path& path) {
+  std::vector<JsonLine> lines;
+  std::ifstream file(path);
+  simdjson::dom::parser parser;
+  for (std::string text; std::getline(file, text);) {
+    simdjson::dom::element value;
+    if (parser.parse(text).get(value) != simdjson::SUCCESS) {
+      ADD_FAILURE() << "not JSON: " << text;
+      continue;
+    }
+    JsonLine line;
+    std::int64_t frame = -1, pts = -2, width = 0, height = 0;
+    std::string_view source;
+    simdjson::dom::array objects;
+    EXPECT_EQ(value["source"].get(source), simdjson::SUCCESS);
+    EXPECT_EQ(value["frame"].get(frame), simdjson::SUCCESS);
+    EXPECT_EQ(value["pts_ns"].get(pts), simdjson::SUCCESS);
+    EXPECT_EQ(value["width"].get(width), simdjson::SUCCESS);
+    EXPECT_EQ(value["height"].get(height), simdjson::SUCCESS);
+    EXPECT_EQ(value["objects"].get(objects), simdjson::SUCCESS);
+    line.source = source;
+    line.frame = frame;
+    line.pts_ns = pts;
+    line.width = int(width);
+    line.height = int(height);
+    for (simdjson::dom::element object : objects) {
+      JsonBox box;
+      std::string_view label;
+      std::int64_t class_id = -1;
+      EXPECT_EQ(object["label"].get(label), simdjson::SUCCESS);
+      EXPECT_EQ(object["class_id"].get(class_id), simdjson::SUCCESS);
+      EXPECT_EQ(object["confidence"].get(box.confidence), simdjson::SUCCESS);
+      EXPECT_EQ(object["x"].get(box.x), simdjson::SUCCESS);
+      EXPECT_EQ(object["y"].get(box.y), simdjson::SUCCESS);
+      EXPECT_EQ(object["w"].get(box.w), simdjson::SUCCESS);
+      EXPECT_EQ(object["h"].get(box.h), simdjson::SUCCESS);
+      box.label = label;
+      box.class_id = int(class_id);
+      line.objects.push_back(box);
+    }
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+std::filesystem::path fresh_folder() {
+  const auto* info = testing::UnitTest::GetInstance()->current_test_info();
+  std::string name = std::string(info->test_suite_name()) + "." + info->name();
+  for (char& c : name) {
+    if (c == '/') c = '_';
+  }
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / "penstock-e2e" / name;
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  return folder;
+}
+
+std::filesystem::path square_model(const std::filesystem::path& folder) {
+  return model_testing::write_model_folder(model_testing::make_square_finder_nanodet(kSide),
+                                           folder / "square-finder");
+}
+
+std::string read_text(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+}  // namespace penstock::e2e

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `penstock run` end to end on clips whose content is known.
+#include <gst/gst.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <format>
+#include <string>
+
+#include "tests/e2e/clips.h"
+#include "tests/e2e/penstock_process.h"
+
+namespace penstock::e2e {
+namespace {
+
+// Boxes are the square's own to the stride grid; the codec may move an edge by a fraction of a pixel.
+constexpr double kBoxTolerance = 2.0;
+
+void expect_square(const JsonLine& line, int frame) {
+  ASSERT_EQ(line.objects.size(), 1u) << "frame " << frame;
+  const JsonBox& box = line.objects[0];
+  EXPECT_EQ(box.class_id, 0);
+  EXPECT_GE(box.confidence, 0.4);
+  EXPECT_LE(box.confidence, 1.0);
+  EXPECT_NEAR(box.x, square_left(frame), kBoxTolerance) << "frame " << frame;
+  EXPECT_NEAR(box.y, kSquareTop, kBoxTolerance);
+  EXPECT_NEAR(box.w, kSquare, kBoxTolerance);
+  EXPECT_NEAR(box.h, kSquare, kBoxTolerance);
+}
+
+void expect_square_lines(const std::vector<JsonLine>& lines, int frames,
+                         const std::string& source) {
+  ASSERT_EQ(int(lines.size()), frames);
+  for (int n = 0; n < frames; ++n) {
+    const JsonLine& line = lines[std::size_t(n)];
+    EXPECT_EQ(line.source, source);
+    EXPECT_EQ(line.frame, n);
+    EXPECT_NEAR(double(line.pts_ns), n * 40e6, 1e6);
+    EXPECT_EQ(line.width, kSide);
+    EXPECT_EQ(line.height, kSide);
+    expect_square(line, n);
+  }
+}
+
+class RunTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    gst_init(nullptr, nullptr);
+    folder_ = fresh_folder();
+    model_ = square_model(folder_).string();
+  }
+  std::filesystem::path folder_;
+  std::string model_;
+};
+
+TEST_F(RunTest, GivenAClip_WhenRunWithAllOutputs_ThenAllOfThemHoldWhatWasInIt) {
+  const std::string clip = square_mp4(folder_, 30).string();
+  const std::string video = (folder_ / "boxes.mp4").string();
+  const std::string json = (folder_ / "boxes.jsonl").string();
+  const std::string report = (folder_ / "report.html").string();
+  const Ended ended =
+      run_penstock({"run", "--source", clip, "--model", model_, "--out", "video=" + video, "--out",
+                    "json=" + json, "--out", "report=" + report});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  expect_square_lines(read_json_lines(json), 30, clip);
+
+  const Decoded original = decode_file(clip);
+  const Decoded drawn = decode_file(video);
+  EXPECT_EQ(drawn.error, "");
+  EXPECT_EQ(drawn.frames, 30);
+  EXPECT_EQ(drawn.width, kSide);
+  ASSERT_EQ(drawn.last_frame.size(), original.last_frame.size());
+  // The box's outline changes pixels at the square's edge and leaves the far corner alone.
+  const auto luma_change = [&](int x, int y) {
+    const auto at = std::size_t(y) * kSide + std::size_t(x);
+    return std::abs(int(std::uint8_t(drawn.last_frame[at])) -
+                    int(std::uint8_t(original.last_frame[at])));
+  };
+  int edge = 0;
+  for (int dy = -3; dy <= 3; ++dy) {
+    edge = std::max(edge, luma_change(square_left(29) + kSquare / 2, kSquareTop + kSquare + dy));
+  }
+  EXPECT_GT(edge, 25);
+  EXPECT_LT(luma_change(kSide - 4, kSide - 4), 12);
+
+  const std::string page = read_text(report);
+  EXPECT_NE(page.find("data:image/jpeg;base64,/9j/"), std::string::npos);
+  EXPECT_NE(page.find("media/"), std::string::npos) << "no ledger rows";
+  EXPECT_EQ(page.find("http"), std::string::npos);
+  EXPECT_EQ(page.find("<script"), std::string::npos);
+
+  EXPECT_NE(ended.out.find("frames      30\n"), std::string::npos) << ended.out;
+  EXPECT_NE(ended.out.find("objects     30 (1.00 a frame)"), std::string::npos) << ended.out;
+  EXPECT_NE(ended.out.find("frame copies on this path: 0"), std::string::npos) << ended.out;
+  for (const char* stage : {"preprocess", "infer", "decode boxes", "in element"}) {
+    EXPECT_NE(ended.out.find(stage), std::string::npos) << stage;
+  }
+  EXPECT_EQ(ended.err.find('\x1b'), std::string::npos) << "control characters without a terminal";
+}
+
+TEST_F(RunTest, GivenBothPolicies_WhenRun_ThenTheResultsAreTheSame) {
+  const std::string clip = square_mp4(folder_, 16).string();
+  for (const char* policy : {"throughput", "latency"}) {
+    const std::string json = (folder_ / (std::string(policy) + ".jsonl")).string();
+    const Ended ended = run_penstock({"run", "--source", clip, "--model", model_, "--policy",
+                                      policy, "--out", "json=" + json});
+    ASSERT_EQ(ended.code, 0) << ended.err;
+    expect_square_lines(read_json_lines(json), 16, clip);
+  }
+}
+
+TEST_F(RunTest, GivenAThresholdNothingReaches_WhenRun_ThenLinesAreThereWithoutObjects) {
+  const std::string clip = square_mp4(folder_, 5).string();
+  const std::string json = (folder_ / "none.jsonl").string();
+  // A square on the grid scores 1 at most, and H.264 never keeps its red exactly.
+  const Ended ended = run_penstock({"run", "--source", clip, "--model", model_, "--threshold",
+                                    "1.0", "--out", "json=" + json});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  const auto lines = read_json_lines(json);
+  ASSERT_EQ(lines.size(), 5u);
+  for (const JsonLine& line : lines) EXPECT_TRUE(line.objects.empty());
+}
+
+TEST_F(RunTest, GivenNv12FromTheDecoder_WhenRunWithVideo_ThenOnlyDrawingConverts) {
+  const std::filesystem::path clip = folder_ / "nv12.avi";
+  make_square_clip(clip, 10, "videoconvert ! video/x-raw,format=NV12 ! matroskamux");
+  const std::string json = (folder_ / "nv12.jsonl").string();
+  const std::string video = (folder_ / "nv12.mp4").string();
+  const Ended ended = run_penstock({"run", "--source", clip.string(), "--model", model_, "--out",
+                                    "json=" + json, "--out", "video=" + video});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(read_json_lines(json).size(), 10u);
+  EXPECT_EQ(decode_file(video).frames, 10);
+  EXPECT_NE(ended.err.find("draw-convert"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.out.find("frame copies on this path: 0"), std::string::npos) << ended.out;
+}
+
+TEST_F(RunTest, Given422_WhenConvertIsAllowed_ThenItRunsAndTheLedgerCountsTheCopies) {
+  const std::filesystem::path clip = folder_ / "422.mkv";
+  make_square_clip(clip, 10, "videoconvert ! video/x-raw,format=Y42B ! avenc_ffv1 ! matroskamux");
+  const std::string json = (folder_ / "422.jsonl").string();
+  const std::vector<std::string> arguments{"run",   "--source", clip.string(),  "--model",
+                                           model_,  "--out",    "json=" + json};
+  const Ended refused = run_penstock(arguments);
+  EXPECT_EQ(refused.code, 65) << refused.err;
+  EXPECT_NE(refused.err.find("--convert"), std::string::npos) << refused.err;
+
+  std::vector<std::string> allowed = arguments;
+  allowed.push_back("--convert");
+  const Ended ended = run_penstock(allowed);
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_NE(ended.err.find("plan: a convert stage makes I420 of the decoder's Y42B"),
+            std::string::npos)
+      << ended.err;
+  EXPECT_NE(ended.out.find("convert"), std::string::npos);
+  EXPECT_EQ(ended.out.find("frame copies on this path: 0"), std::string::npos) << ended.out;
+  expect_square_lines(read_json_lines(json), 10, clip.string());
+}
+
+TEST_F(RunTest, GivenAModelByName_WhenItIsInTheModelsFolder_ThenItIsFound) {
+  const std::string clip = square_mp4(folder_, 3).string();
+  const Ended ended = run_penstock(
+      {"run", "--source", clip, "--model", "square-finder", "--models", folder_.string()});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+}
+
+TEST(Program, GivenVersionAndHelp_WhenAsked_ThenTheyAnswerWithZero) {
+  const Ended version = run_penstock({"--version"});
+  EXPECT_EQ(version.code, 0);
+  EXPECT_EQ(version.out.rfind("penstock ", 0), 0u) << version.out;
+  const Ended help = run_penstock({"run", "--help"});
+  EXPECT_EQ(help.code, 0);
+  for (const char* flag : {"--source", "--model", "--device", "--policy", "--out", "--threshold"}) {
+    EXPECT_NE(help.out.find(flag), std::string::npos) << flag;
+  }
+}
+
+TEST(Program, GivenDoctor_WhenAsked_ThenItNamesWhatMatters) {
+  const Ended ended = run_penstock({"doctor"});
+  for (const char* text : {"Processor", "GStreamer", "peninfer", "ONNX Runtime", "Models",
+                           "Devices", "Disk"}) {
+    EXPECT_NE(ended.out.find(text), std::string::npos) << text;
+  }
+  const bool lacks = ended.out.find("LACKS") != std::string::npos;
+  EXPECT_EQ(ended.code, lacks ? 69 : 0) << ended.out;
+  const Ended broken = run_penstock({"doctor", "--engine-library", "/no/such/libonnxruntime.so"});
+  EXPECT_EQ(broken.code, 69);
+  EXPECT_NE(broken.out.find("LACKS   the library: /no/such/libonnxruntime.so"), std::string::npos)
+      << broken.out;
+}
+
+}  // namespace
+}  // namespace penstock::e2e
