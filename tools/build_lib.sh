@@ -20,8 +20,7 @@ configure() {
   say "configuring $1"
   mkdir -p "$dir"
   rm -f "$dir/dev-stamp"
-  # No module scanning: no source uses modules, and clang-tidy can't read the flags it adds.
-  (cd "$PENSTOCK_REPO" && cmake --fresh --preset "$1" --log-level=NOTICE -DCMAKE_CXX_SCAN_FOR_MODULES=OFF \
+  (cd "$PENSTOCK_REPO" && cmake --fresh --preset "$1" --log-level=NOTICE \
     "-DPENSTOCK_ONNXRUNTIME_DEFAULT=$PENSTOCK_CACHE/onnxruntime/libonnxruntime.so.1") ||
     die "configuring $1 failed"
   printf '%s' "$stamp" >"$dir/dev-stamp"

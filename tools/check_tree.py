@@ -59,7 +59,8 @@ def check_file(file, text, problems):
 
 
 def check_document(file, text, dev, penstock, problems):
-    for tool, command in COMMAND.findall(text):
+    promised = file in ("docs/contract.md", "docs/architecture.md") or file.startswith("docs/design/")
+    for tool, command in COMMAND.findall("" if promised else text):  # those speak of what is to come, too
         known = dev if tool == "./dev" else penstock
         if command not in known and not (tool == "penstock" and not penstock):
             problems.append(f"{file}: {tool} has no command '{command}'")

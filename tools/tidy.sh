@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # clang-tidy on what changed: since the branch left origin/main, or in the last commit when on it, and
-# what is not committed. A changed header stands for the .cc beside it. At most TIDY_LIMIT files, the most
+# what is not committed. A changed header stands for the .cc beside it. At most PENSTOCK_TIDY_LIMIT files, the most
 # recently committed first. Runs inside the userland.
 set -euo pipefail
 . "$(dirname "$0")/build_lib.sh"
-limit=${TIDY_LIMIT:-40}
+limit=${PENSTOCK_TIDY_LIMIT:-40}
 
 base=$(git merge-base HEAD origin/main 2>/dev/null || true)
 [[ -n $base && $base != "$(git rev-parse HEAD)" ]] || base=$(git rev-parse -q --verify 'HEAD~1' || true)
