@@ -14,7 +14,7 @@ root=$PENSTOCK_USERLAND
 keep=(PENSTOCK_INSIDE=1 LC_ALL=C.UTF-8 PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin)
 while IFS='=' read -r -d '' name value; do
   case $name in
-    HOME | USER | LOGNAME | TERM | CI | NO_COLOR | DISPLAY | WAYLAND_DISPLAY | XDG_RUNTIME_DIR | \
+    HOME | USER | LOGNAME | TERM | CI | NO_COLOR | DISPLAY | WAYLAND_DISPLAY | XDG_RUNTIME_DIR | XDG_DATA_HOME | \
       DEBUG | *_proxy | *_PROXY | SSL_CERT_* | NODE_* | CURL_CA_BUNDLE | REQUESTS_CA_BUNDLE | \
       npm_config_* | NPM_CONFIG_* | PENSTOCK_* | CCACHE_* | CMAKE_BUILD_PARALLEL_LEVEL | CTEST_* | \
       GTEST_* | GST_* | G_* | ASAN_OPTIONS | LSAN_OPTIONS | UBSAN_OPTIONS | TSAN_OPTIONS)
@@ -28,7 +28,7 @@ for name in SSL_CERT_FILE SSL_CERT_DIR NODE_EXTRA_CA_CERTS CURL_CA_BUNDLE REQUES
   [[ ${!name:-} != /* || ${!name} == /etc/ssl/certs/* ]] || lend+=("${!name}")
 done
 share=()
-for path in /tmp /var/tmp /home /root /mnt /media /srv "$HOME" "$PENSTOCK_CACHE" "$PENSTOCK_REPO" "$PWD"; do
+for path in /tmp /var/tmp /home /root /mnt /media /srv "$HOME" "${XDG_DATA_HOME:-$HOME}" "$PENSTOCK_CACHE" "$PENSTOCK_REPO" "$PWD"; do
   [[ ! -d $path || ! -r $path || $path == / ]] || share+=("$path")
 done
 
