@@ -14,8 +14,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 TEST(Progress, GivenAFileHalfDone_WhenShown_ThenRateAndTimeLeftAreRight) {
-  const std::string line =
-      progress_line({.frames = 400, .done = 0.5, .running = seconds(8)}, 79);
+  const std::string line = progress_line({.frames = 400, .done = 0.5, .running = seconds(8)}, 79);
   EXPECT_NE(line.find("50 %"), std::string::npos) << line;
   EXPECT_NE(line.find("400 frames"), std::string::npos) << line;
   EXPECT_NE(line.find("50.0 frames/s"), std::string::npos) << line;

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <ctime>
 #include <deque>
 #include <format>
 #include <memory>
@@ -30,6 +31,14 @@ namespace {
 // How long outputs may take to close after the run was told to end.
 constexpr Nanoseconds kCloseTimeout = std::chrono::seconds(20);
 constexpr std::size_t kMaxNotes = 16;
+
+// Of all threads of the process. A measure of work, not of an interval, so not the Clock's
+// business.
+Nanoseconds process_cpu_time() {
+  timespec used{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return std::chrono::seconds(used.tv_sec) + Nanoseconds(used.tv_nsec);
+}
 
 class RunJob {
  public:
@@ -271,6 +280,7 @@ class RunJob {
     if (first_frame_ != TimePoint{}) {
       outcome_.summary.set_up = first_frame_ - started_;
       outcome_.summary.running = clock_.now() - first_frame_;
+      outcome_.summary.cpu = process_cpu_time() - first_frame_cpu_;
     }
   }
 
@@ -476,6 +486,7 @@ class RunJob {
     const TimePoint now = job.clock_.now();
     if (job.first_frame_ == TimePoint{}) {
       job.first_frame_ = now;
+      job.first_frame_cpu_ = process_cpu_time();
       log("pipeline").info("first frame of '{}'", job.options_.source.text);
     }
     job.accepted_.push_back(now);
@@ -565,6 +576,7 @@ class RunJob {
   RunPart failed_ = RunPart::kNone;
   std::deque<TimePoint> accepted_;  // bounded by peninfer's queue
   TimePoint first_frame_{};
+  Nanoseconds first_frame_cpu_{};
   std::int64_t last_pts_ = -1;
   bool converting_ = false;
   std::uint64_t converted_bytes_ = 0;

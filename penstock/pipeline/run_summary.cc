@@ -67,6 +67,7 @@ std::string to_table(const RunSummary& summary) {
   std::format_to(line, "frames      {}\n", summary.frames);
   std::format_to(line, "frames/s    {:.1f} over {:.2f} s, after {:.2f} s of set-up\n",
                  summary.frames_per_second(), ms(summary.running) / 1e3, ms(summary.set_up) / 1e3);
+  std::format_to(line, "CPU time    {:.2f} ms a frame, all threads\n", ms(summary.cpu) / frames);
   std::format_to(line, "objects     {} ({:.2f} a frame)\n", summary.objects,
                  double(summary.objects) / frames);
   std::vector<std::pair<std::string, std::uint64_t>> labels(summary.objects_by_label.begin(),

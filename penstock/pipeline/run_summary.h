@@ -73,6 +73,7 @@ struct RunSummary {
   std::map<std::string, std::uint64_t, std::less<>> objects_by_label;
   Nanoseconds set_up{};   ///< From the start to the first frame at peninfer.
   Nanoseconds running{};  ///< From then on to the end of the stream.
+  Nanoseconds cpu{};      ///< CPU time of the whole process in `running`.
   /// One a stage, in the order of kStages.
   std::vector<LatencyHistogram> latency = std::vector<LatencyHistogram>(kStages.size());
   CountSeries counts;

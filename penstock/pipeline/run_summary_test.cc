@@ -72,9 +72,9 @@ RunSummary small_run() {
 
 TEST(RunTable, GivenARun_WhenPrinted_ThenTheNumbersAreThere) {
   const std::string table = to_table(small_run());
-  for (const char* text : {"frames      10", "5.0 over 2.00 s", "30 (3.00 a frame)", "person",
-                           "2.00 a frame", "media/preprocess", "frame copies on this path: 0",
-                           "avdec_h264", "0.50 a frame"}) {
+  for (const char* text :
+       {"frames      10", "5.0 over 2.00 s", "30 (3.00 a frame)", "person", "2.00 a frame",
+        "media/preprocess", "frame copies on this path: 0", "avdec_h264", "0.50 a frame"}) {
     EXPECT_NE(table.find(text), std::string::npos) << text << " is not in\n" << table;
   }
 }
@@ -90,10 +90,10 @@ TEST(RunReport, GivenHostileNames_WhenRendered_ThenThePageIsSelfContainedAndEsca
   EXPECT_EQ(page.find("http:"), std::string::npos);
   EXPECT_EQ(page.find("https:"), std::string::npos);
   EXPECT_EQ(page.find("<b>&\"c\""), std::string::npos);
-  for (const char* text : {"a&lt;b&gt;&amp;&quot;c&quot;.mp4", "Objects over time",
-                           "Latency of a frame", "Stages", "Memory ledger",
-                           "Copies outside the analytic path", "data:image/jpeg;base64,",
-                           "a copy made outside the analytic path"}) {
+  for (const char* text :
+       {"a&lt;b&gt;&amp;&quot;c&quot;.mp4", "Objects over time", "Latency of a frame", "Stages",
+        "Memory ledger", "Copies outside the analytic path", "data:image/jpeg;base64,",
+        "a copy made outside the analytic path"}) {
     EXPECT_NE(page.find(text), std::string::npos) << text;
   }
 }

@@ -129,17 +129,18 @@ TEST_F(BadInput, GivenATruncatedMp4_WhenRun_ThenDataError) {
 
 TEST_F(BadInput, GivenOddSizes_WhenRun_ThenDataErrorNamingTheSize) {
   const fs::path clip = folder_ / "odd.mkv";
-  make_clip(clip,
-            "videotestsrc num-buffers=5 ! video/x-raw,format=I420,width=65,height=49 ! avenc_ffv1 ! "
-            "matroskamux");
+  make_clip(
+      clip,
+      "videotestsrc num-buffers=5 ! video/x-raw,format=I420,width=65,height=49 ! avenc_ffv1 ! "
+      "matroskamux");
   const Ended ended = run(clip.string());
   EXPECT_EQ(ended.code, 65) << ended.err;
   expect_one_message(ended, "65x49");
 }
 
 TEST_F(BadInput, GivenTenBits_WhenRun_ThenDataErrorNamingThem) {
-  const Ended ended = run_clip(
-      "ten.mkv", "videoconvert ! video/x-raw,format=I420_10LE ! avenc_ffv1 ! matroskamux");
+  const Ended ended =
+      run_clip("ten.mkv", "videoconvert ! video/x-raw,format=I420_10LE ! avenc_ffv1 ! matroskamux");
   EXPECT_EQ(ended.code, 65) << ended.err;
   expect_one_message(ended, "10 bits");
 }
@@ -241,8 +242,8 @@ TEST_F(BadModel, GivenAWrongHash_WhenRun_ThenDataError) {
 }
 
 TEST_F(BadModel, GivenNoEngineLibrary_WhenRun_ThenUnavailable) {
-  const Ended ended = run(square_mp4(folder_, 3).string(),
-                          {"--engine-library", "/no/such/libonnxruntime.so"});
+  const Ended ended =
+      run(square_mp4(folder_, 3).string(), {"--engine-library", "/no/such/libonnxruntime.so"});
   EXPECT_TRUE(ended.code == 66 || ended.code == 69) << ended.code << ended.err;
   expect_one_message(ended, "/no/such/libonnxruntime.so");
 }
@@ -262,8 +263,8 @@ TEST_F(BadInput, GivenAnOutputThatCantBeCreated_WhenRun_ThenCannotCreate) {
 TEST_F(BadInput, GivenAFullDisk_WhenRun_ThenIoErrorOnce) {
   const std::string clip = square_mp4(folder_, 30).string();
   for (const char* kind : {"video", "json", "report"}) {
-    const Ended ended = run_penstock({"run", "--source", clip, "--model", model_, "--out",
-                                      std::string(kind) + "=/dev/full"});
+    const Ended ended = run_penstock(
+        {"run", "--source", clip, "--model", model_, "--out", std::string(kind) + "=/dev/full"});
     EXPECT_EQ(ended.code, 74) << kind << ended.err;
     expect_one_message(ended, "/dev/full");
   }

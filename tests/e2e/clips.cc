@@ -104,12 +104,12 @@ void make_clip(const std::filesystem::path& path, const std::string& description
 Decoded decode_file(const std::filesystem::path& path) {
   Decoded decoded;
   GError* error = nullptr;
-  GstElement* pipeline = gst_parse_launch(
-      std::format("filesrc location={} ! decodebin ! videoconvert ! "
-                  "appsink name=out sync=false caps=video/x-raw,format=I420",
-                  path.string())
-          .c_str(),
-      &error);
+  GstElement* pipeline =
+      gst_parse_launch(std::format("filesrc location={} ! decodebin ! videoconvert ! "
+                                   "appsink name=out sync=false caps=video/x-raw,format=I420",
+                                   path.string())
+                           .c_str(),
+                       &error);
   if (error != nullptr) {
     decoded.error = error->message;
     g_error_free(error);

@@ -17,8 +17,9 @@ inline constexpr int kSquare = 48;  ///< Three strides of 16.
 constexpr int square_left(int n) { return 16 * (1 + n % 8); }
 inline constexpr int kSquareTop = 64;
 
-/// `frames` frames at 25/s through a gst-launch description that starts after the raw I420 video and
-/// ends in a filesink of `path`, e.g. "openh264enc ! h264parse ! mp4mux". `side` is width and height.
+/// `frames` frames at 25/s through a gst-launch description that starts after the raw I420 video
+/// and ends in a filesink of `path`, e.g. "openh264enc ! h264parse ! mp4mux". `side` is width and
+/// height.
 void make_square_clip(const std::filesystem::path& path, int frames, const std::string& description,
                       int side = kSide);
 
@@ -33,7 +34,7 @@ struct Decoded {
   int frames = 0;
   int width = 0;
   int height = 0;
-  std::string error;  ///< Empty: it played to its end.
+  std::string error;       ///< Empty: it played to its end.
   std::string last_frame;  ///< I420 bytes, tightly packed.
 };
 Decoded decode_file(const std::filesystem::path& path);

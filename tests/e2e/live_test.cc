@@ -30,8 +30,8 @@ class LiveTest : public testing::Test {
 
 TEST_F(LiveTest, GivenAnRtspStreamThatEnds_WhenRun_ThenItsFramesAreThereAndTheRunEnds) {
   RtspCamera camera(60);
-  const Ended ended = run_penstock({"run", "--source", camera.address(), "--model", model_,
-                                    "--out", "json=" + json_});
+  const Ended ended = run_penstock(
+      {"run", "--source", camera.address(), "--model", model_, "--out", "json=" + json_});
   EXPECT_EQ(ended.code, 0) << ended.err;
   const auto lines = read_json_lines(json_);
   // The server drops nothing over TCP; the first frames may precede PLAY's answer.

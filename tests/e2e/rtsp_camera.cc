@@ -21,12 +21,11 @@ RtspCamera::RtspCamera(int frames) : state_(std::make_unique<State>()) {
   gst_rtsp_server_set_service(state_->server, "0");
   GstRTSPMediaFactory* factory = gst_rtsp_media_factory_new();
   gst_rtsp_media_factory_set_launch(
-      factory,
-      std::format("( videotestsrc is-live=true num-buffers={} ! "
-                  "video/x-raw,format=I420,width=192,height=192,framerate=100/1 ! "
-                  "openh264enc gop-size=10 ! h264parse ! rtph264pay name=pay0 pt=96 )",
-                  frames == 0 ? -1 : frames)
-          .c_str());
+      factory, std::format("( videotestsrc is-live=true num-buffers={} ! "
+                           "video/x-raw,format=I420,width=192,height=192,framerate=100/1 ! "
+                           "openh264enc gop-size=10 ! h264parse ! rtph264pay name=pay0 pt=96 )",
+                           frames == 0 ? -1 : frames)
+                   .c_str());
   gst_rtsp_media_factory_set_shared(factory, FALSE);
   GstRTSPMountPoints* mounts = gst_rtsp_server_get_mount_points(state_->server);
   gst_rtsp_mount_points_add_factory(mounts, "/camera", factory);

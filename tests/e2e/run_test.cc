@@ -15,7 +15,8 @@
 namespace penstock::e2e {
 namespace {
 
-// Boxes are the square's own to the stride grid; the codec may move an edge by a fraction of a pixel.
+// Boxes are the square's own to the stride grid; the codec may move an edge by a fraction of a
+// pixel.
 constexpr double kBoxTolerance = 2.0;
 
 void expect_square(const JsonLine& line, int frame) {
@@ -104,8 +105,8 @@ TEST_F(RunTest, GivenBothPolicies_WhenRun_ThenTheResultsAreTheSame) {
   const std::string clip = square_mp4(folder_, 16).string();
   for (const char* policy : {"throughput", "latency"}) {
     const std::string json = (folder_ / (std::string(policy) + ".jsonl")).string();
-    const Ended ended = run_penstock({"run", "--source", clip, "--model", model_, "--policy",
-                                      policy, "--out", "json=" + json});
+    const Ended ended = run_penstock(
+        {"run", "--source", clip, "--model", model_, "--policy", policy, "--out", "json=" + json});
     ASSERT_EQ(ended.code, 0) << ended.err;
     expect_square_lines(read_json_lines(json), 16, clip);
   }
@@ -115,8 +116,8 @@ TEST_F(RunTest, GivenAThresholdNothingReaches_WhenRun_ThenLinesAreThereWithoutOb
   const std::string clip = square_mp4(folder_, 5).string();
   const std::string json = (folder_ / "none.jsonl").string();
   // A square on the grid scores 1 at most, and H.264 never keeps its red exactly.
-  const Ended ended = run_penstock({"run", "--source", clip, "--model", model_, "--threshold",
-                                    "1.0", "--out", "json=" + json});
+  const Ended ended = run_penstock(
+      {"run", "--source", clip, "--model", model_, "--threshold", "1.0", "--out", "json=" + json});
   ASSERT_EQ(ended.code, 0) << ended.err;
   const auto lines = read_json_lines(json);
   ASSERT_EQ(lines.size(), 5u);
@@ -141,8 +142,8 @@ TEST_F(RunTest, Given422_WhenConvertIsAllowed_ThenItRunsAndTheLedgerCountsTheCop
   const std::filesystem::path clip = folder_ / "422.mkv";
   make_square_clip(clip, 10, "videoconvert ! video/x-raw,format=Y42B ! avenc_ffv1 ! matroskamux");
   const std::string json = (folder_ / "422.jsonl").string();
-  const std::vector<std::string> arguments{"run",   "--source", clip.string(),  "--model",
-                                           model_,  "--out",    "json=" + json};
+  const std::vector<std::string> arguments{"run",  "--source", clip.string(), "--model",
+                                           model_, "--out",    "json=" + json};
   const Ended refused = run_penstock(arguments);
   EXPECT_EQ(refused.code, 65) << refused.err;
   EXPECT_NE(refused.err.find("--convert"), std::string::npos) << refused.err;
@@ -179,8 +180,8 @@ TEST(Program, GivenVersionAndHelp_WhenAsked_ThenTheyAnswerWithZero) {
 
 TEST(Program, GivenDoctor_WhenAsked_ThenItNamesWhatMatters) {
   const Ended ended = run_penstock({"doctor"});
-  for (const char* text : {"Processor", "GStreamer", "peninfer", "ONNX Runtime", "Models",
-                           "Devices", "Disk"}) {
+  for (const char* text :
+       {"Processor", "GStreamer", "peninfer", "ONNX Runtime", "Models", "Devices", "Disk"}) {
     EXPECT_NE(ended.out.find(text), std::string::npos) << text;
   }
   const bool lacks = ended.out.find("LACKS") != std::string::npos;

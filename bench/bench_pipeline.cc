@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// bench pipeline: our whole job (decode, infer, decode boxes, metadata, JSON; no video encoding)
+// beside what no pipeline can beat and beside GStreamer's own inference element, on a real clip and
+// on its H.264 transcode. Pairs run one after the other with the order swapped each time; a row's
+// ratio is the median of the pairs' ratios.
+#include <gst/gst.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <format>
+#include <string>
+#include <vector>
+
+#include "bench/contenders.h"
+#include "bench/report.h"
+#include "penstock/model/manifest.h"
+
+namespace penstock::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Flags {
+  std::string clip = "/usr/share/doc/opencv-doc/examples/data/vtest.avi";
+  std::string model = "nanodet";
+  std::string models;
+  std::string library;
+  std::string json = "build/bench/pipeline.json";
+  int pairs = 15;
+  int frames = 120;
+};
+
+/// The clip as H.264 in MP4, made once beside the results.
+Result<fs::path> transcode(const fs::path& clip, const fs::path& folder) {
+  const fs::path path = folder / (clip.stem().string() + "-h264.mp4");
+  std::error_code ec;
+  if (fs::exists(path, ec)) return path;
+  std::printf("making %s\n", path.c_str());
+  const fs::path partial = path.string() + ".partial";
+  GError* error = nullptr;
+  GstElement* pipeline = gst_parse_launch(
+      std::format("filesrc location=\"{}\" ! decodebin3 ! openh264enc bitrate=2000000 "
+                  "complexity=high ! h264parse ! mp4mux ! filesink location=\"{}\"",
+                  clip.string(), partial.string())
+          .c_str(),
+      &error);
+  if (error != nullptr) {
+    Error wrong(ErrorKind::kUnsupported, error->message);
+    g_error_free(error);
+    return std::unexpected(std::move(wrong));
+  }
+  gst_element_set_state(pipeline, GST_STATE_PLAYING);
+  GstBus* bus = gst_element_get_bus(pipeline);
+  GstMessage* message = gst_bus_timed_pop_filtered(
+      bus, GST_CLOCK_TIME_NONE, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
+  const bool ended = GST_MESSAGE_TYPE(message) == GST_MESSAGE_EOS;
+  gst_message_unref(message);
+  gst_object_unref(bus);
+  gst_element_set_state(pipeline, GST_STATE_NULL);
+  gst_object_unref(pipeline);
+  if (!ended) return fail(ErrorKind::kIo, "transcoding the clip failed");
+  fs::rename(partial, path, ec);
+  if (ec) return fail(ErrorKind::kIo, "cannot keep the transcoded clip: " + ec.message());
+  return path;
+}
+
+struct Pairs {
+  std::vector<double> ours_cpu, peer_cpu, cpu_ratio;
+  std::vector<double> ours_rate, peer_rate, rate_ratio;
+};
+
+Result<Pairs> compare(Contender ours, Contender peer, const Task& task, int count) {
+  Pairs pairs;
+  for (int i = 0; i < count; ++i) {
+    const bool ours_first = i % 2 == 0;
+    auto first = perform_apart(ours_first ? ours : peer, task);
+    if (!first) return std::unexpected(first.error());
+    auto second = perform_apart(ours_first ? peer : ours, task);
+    if (!second) return std::unexpected(second.error());
+    const Effort& a = ours_first ? *first : *second;
+    const Effort& b = ours_first ? *second : *first;
+    pairs.ours_cpu.push_back(a.cpu_ms_per_frame());
+    pairs.peer_cpu.push_back(b.cpu_ms_per_frame());
+    pairs.cpu_ratio.push_back(b.cpu_ms_per_frame() / a.cpu_ms_per_frame());
+    pairs.ours_rate.push_back(a.frames_per_second());
+    pairs.peer_rate.push_back(b.frames_per_second());
+    pairs.rate_ratio.push_back(a.frames_per_second() / b.frames_per_second());
+    std::fprintf(stderr, "pair %d: CPU %.2f and %.2f ms a frame, %.1f and %.1f frames/s\n", i + 1,
+                 a.cpu_ms_per_frame(), b.cpu_ms_per_frame(), a.frames_per_second(),
+                 b.frames_per_second());
+  }
+  return pairs;
+}
+
+void add_rate(BenchReport& report, const std::string& name, const char* peer, const Pairs& pairs,
+              double bar) {
+  report.add({.name = name,
+              .unit = "frames/s",
+              .higher_is_better = true,
+              .ours = median(pairs.ours_rate),
+              .peer_name = peer,
+              .peer = median(pairs.peer_rate),
+              .ratio = median(pairs.rate_ratio),
+              .bar = bar});
+}
+
+Result<void> measure(const std::string& name, const Task& task, int count, BenchReport& report) {
+  auto limit = compare(Contender::kOurs, Contender::kLimit, task, count);
+  if (!limit) return std::unexpected(limit.error().context(name));
+  report.add({.name = name + ", CPU time",
+              .unit = "ms CPU/frame",
+              .higher_is_better = false,
+              .ours = median(limit->ours_cpu),
+              .peer_name = "limit",
+              .peer = median(limit->peer_cpu),
+              .ratio = median(limit->cpu_ratio),
+              .bar = 0.96});
+  add_rate(report, name + ", wall time", "limit", *limit, 0.94);
+
+  auto all = compare(Contender::kOurs, Contender::kOnnxInference, task, count);
+  if (!all) return std::unexpected(all.error().context(name));
+  // The peer has no setting that uses more than one core, and is meant so.
+  add_rate(report, name + ", all cores (peer: one)", "onnxinference", *all, 1.8);
+
+  auto one = compare(Contender::kOursOneWorker, Contender::kOnnxInferenceQueue, task, count);
+  if (!one) return std::unexpected(one.error().context(name));
+  add_rate(report, name + ", one worker (peer: queue)", "onnxinference", *one, 1.0);
+  return {};
+}
+
+int run_all(const Flags& flags) {
+  gst_init(nullptr, nullptr);
+  auto manifest = find_model(flags.model, models_folder(flags.models));
+  if (!manifest) {
+    std::fprintf(stderr, "bench pipeline: %s\n", manifest.error().message().c_str());
+    return 1;
+  }
+  const fs::path folder = fs::absolute(fs::path(flags.json)).parent_path();
+  std::error_code ec;
+  fs::create_directories(folder, ec);
+  auto h264 = transcode(flags.clip, folder);
+  if (!h264) {
+    std::fprintf(stderr, "bench pipeline: %s\n", h264.error().message().c_str());
+    return 1;
+  }
+  BenchReport report("pipeline");
+  Task task{.clip = flags.clip,
+            .frames = flags.frames,
+            .manifest = *manifest,
+            .library = flags.library,
+            .scratch = folder};
+  for (const auto& [name, clip] :
+       {std::pair{fs::path(flags.clip).filename().string(), fs::path(flags.clip)},
+        std::pair{h264->filename().string(), *h264}}) {
+    task.clip = clip;
+    if (auto measured = measure(name, task, flags.pairs, report); !measured) {
+      std::fprintf(stderr, "bench pipeline: %s\n", measured.error().message().c_str());
+      return 1;
+    }
+  }
+  return report.finish(flags.json) ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace penstock::bench
+
+int main(int argc, char** argv) {
+  using namespace penstock::bench;
+  if (argc > 1 && std::strcmp(argv[1], "--perform") == 0) return perform_from_arguments(argc, argv);
+  CLI::App app("The main job beside its limit and beside onnxinference", "bench_pipeline");
+  Flags flags;
+  app.add_option("--clip", flags.clip, "The clip")->capture_default_str();
+  app.add_option("--model", flags.model, "Model name or manifest")->capture_default_str();
+  app.add_option("--models", flags.models, "Folder of prepared models");
+  app.add_option("--engine-library", flags.library, "The ONNX Runtime library");
+  app.add_option("--json", flags.json, "Where the results go")->capture_default_str();
+  app.add_option("--pairs", flags.pairs, "Pairs a comparison")->capture_default_str();
+  app.add_option("--frames", flags.frames, "Frames a measurement")->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  return run_all(flags);
+}

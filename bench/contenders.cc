@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/contenders.h"
+
+#include <fcntl.h>
+#include <gst/app/gstappsink.h>
+#include <gst/gst.h>
+#include <gst/video/video.h>
+#include <sched.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <format>
+#include <fstream>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "bench/raw_inference.h"
+#include "gst/penanalysis_meta.h"
+#include "gst/register.h"
+#include "penstock/pipeline/run_job.h"
+
+extern char** environ;
+
+namespace penstock::bench {
+namespace {
+
+Nanoseconds cpu_time() {
+  timespec used{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return std::chrono::seconds(used.tv_sec) + Nanoseconds(used.tv_nsec);
+}
+
+int usable_cores() {
+  cpu_set_t set;
+  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+/// Time from start() on.
+struct Watch {
+  TimePoint wall = Clock::system().now();
+  Nanoseconds cpu = cpu_time();
+  Effort stop(int frames) const {
+    return {.frames = frames, .wall = Clock::system().now() - wall, .cpu = cpu_time() - cpu};
+  }
+};
+
+void link_to(GstElement*, GstPad* pad, gpointer sink) {
+  if (!gst_pad_is_linked(GST_PAD(sink))) gst_pad_link(pad, GST_PAD(sink));
+}
+
+/// The decoder of `penstock run` on the first frames of a clip, as one bin with a "src" pad.
+GstElement* make_clip_decoder(const Task& task) {
+  auto source = parse_source(task.clip.string());
+  auto decoder = source ? make_decoder(*source) : std::unexpected(source.error());
+  if (!decoder) {
+    std::fprintf(stderr, "%s\n", decoder.error().message().c_str());
+    return nullptr;
+  }
+  GstElement* bin = gst_bin_new(nullptr);
+  GstElement* cut = gst_element_factory_make("identity", "cut");
+  g_object_set(cut, "eos-after", task.frames + 1, nullptr);
+  gst_bin_add_many(GST_BIN(bin), *decoder, cut, nullptr);
+  GstPad* sink = gst_element_get_static_pad(cut, "sink");
+  g_signal_connect_data(
+      *decoder, "pad-added", G_CALLBACK(link_to), sink,
+      [](gpointer pad, GClosure*) { gst_object_unref(pad); }, GConnectFlags(0));
+  GstPad* src = gst_element_get_static_pad(cut, "src");
+  gst_element_add_pad(bin, gst_ghost_pad_new("src", src));
+  gst_object_unref(src);
+  return bin;
+}
+
+Result<Effort> perform_ours(const Task& task, bool one_worker) {
+  if (!gst::register_elements(nullptr)) return fail(ErrorKind::kInternal, "no peninfer");
+  RunOptions options;
+  options.source.kind = SourceKind::kElement;
+  options.source.text = task.clip.string();
+  options.source.make_element = [&task] { return make_clip_decoder(task); };
+  options.model = task.manifest;
+  options.json = task.scratch / "ours.jsonl";
+  if (one_worker) options.properties.emplace_back("workers", "1");
+  if (!task.library.empty()) {
+    options.properties.emplace_back("engine-library", task.library.string());
+  }
+  options.read_frame = [](GstBuffer* buffer) -> std::optional<FrameReading> {
+    const gst::Analysis* analysis = gst::read_analysis(buffer);
+    if (analysis == nullptr) return std::nullopt;
+    return FrameReading{&analysis->result, &analysis->times};
+  };
+  const RunOutcome outcome = run(options);
+  if (outcome.error) return std::unexpected(*outcome.error);
+  return Effort{.frames = int(outcome.summary.frames),
+                .wall = outcome.summary.running,
+                .cpu = outcome.summary.cpu};
+}
+
+// The decoder writes straight into a pool it is offered, as peninfer offers one; without, libav
+// copies every frame, and the limit would be no limit.
+gboolean offer_pool(GstAppSink*, GstQuery* query, gpointer) {
+  GstCaps* caps = nullptr;
+  gst_query_parse_allocation(query, &caps, nullptr);
+  GstVideoInfo info;
+  if (caps == nullptr || !gst_video_info_from_caps(&info, caps)) return FALSE;
+  GstBufferPool* pool = gst_video_buffer_pool_new();
+  GstStructure* config = gst_buffer_pool_get_config(pool);
+  gst_buffer_pool_config_set_params(config, caps, guint(info.size), 2, 0);
+  gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
+  gst_buffer_pool_set_config(pool, config);
+  gst_query_add_allocation_pool(query, pool, guint(info.size), 2, 0);
+  gst_query_add_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr);
+  gst_object_unref(pool);
+  return TRUE;
+}
+
+Result<Effort> perform_limit(const Task& task) {
+  auto manifest = load_manifest(task.manifest);
+  if (!manifest) return std::unexpected(manifest.error());
+  const int workers = usable_cores();
+  auto raw = RawInference::open(task.library.empty() ? PENSTOCK_ONNXRUNTIME_DEFAULT : task.library,
+                                *manifest, workers);
+  if (!raw) return std::unexpected(raw.error());
+
+  GstElement* pipeline = gst_pipeline_new(nullptr);
+  GstElement* decoder = make_clip_decoder(task);
+  GstElement* sink = gst_element_factory_make("appsink", nullptr);
+  if (decoder == nullptr || sink == nullptr) return fail(ErrorKind::kUnsupported, "no decoder");
+  g_object_set(sink, "sync", FALSE, "max-buffers", 1u, "enable-last-sample", FALSE, nullptr);
+  GstAppSinkCallbacks callbacks = {};
+  callbacks.propose_allocation = offer_pool;
+  gst_app_sink_set_callbacks(GST_APP_SINK(sink), &callbacks, nullptr, nullptr);
+  gst_bin_add_many(GST_BIN(pipeline), decoder, sink, nullptr);
+  gst_element_link(decoder, sink);
+  gst_element_set_state(pipeline, GST_STATE_PLAYING);
+
+  GstSample* first = gst_app_sink_try_pull_sample(GST_APP_SINK(sink), 10 * GST_SECOND);
+  if (first == nullptr) return fail(ErrorKind::kCorrupt, "the clip gives no frame");
+  const Watch watch;
+  gst_sample_unref(first);
+  std::atomic<int> started{0};
+  std::mutex mutex;
+  std::optional<Error> error;
+  std::vector<std::thread> threads;
+  for (int w = 0; w < workers; ++w) {
+    threads.emplace_back([&, w] {
+      while (started.fetch_add(1) < task.frames) {
+        if (auto done = (*raw)->run(w); !done) {
+          const std::lock_guard lock(mutex);
+          error = done.error();
+          return;
+        }
+        GstSample* sample = gst_app_sink_pull_sample(GST_APP_SINK(sink));
+        if (sample != nullptr) gst_sample_unref(sample);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const Effort effort = watch.stop(task.frames);
+  gst_element_set_state(pipeline, GST_STATE_NULL);
+  gst_object_unref(pipeline);
+  if (error) return std::unexpected(*error);
+  return effort;
+}
+
+std::string join_dims(const TensorSpec& spec) {
+  std::string text;
+  for (const Dimension& dim : spec.dims) {
+    text += std::format("{}{}", text.empty() ? "" : ",", dim.is_fixed() ? dim.minimum : -1);
+  }
+  return text;
+}
+
+/// The model under another name with the .modelinfo that onnxinference needs.
+Result<std::filesystem::path> lay_out_peer_model(const Task& task, const Manifest& manifest) {
+  const std::filesystem::path model = task.scratch / "peer.onnx";
+  std::error_code ec;
+  std::filesystem::remove(model, ec);
+  std::filesystem::create_symlink(manifest.artefact, model, ec);
+  if (ec) return fail(ErrorKind::kIo, "cannot lay out the peer's model: " + ec.message());
+  std::ofstream info(model.string() + ".modelinfo");
+  info << "[modelinfo]\nversion=1.0\ngroup-id=" << manifest.name << "\n";
+  const PreprocessSpec& pre = manifest.preprocess;
+  for (const TensorSpec& spec : manifest.inputs) {
+    info << std::format("\n[{}]\nid={}\ntype=float32\ndims={}\ndir=input\nranges=", spec.name,
+                        spec.name, join_dims(spec));
+    for (int c = 0; c < 3; ++c) {
+      info << std::format("{}{:.6f},{:.6f}", c == 0 ? "" : ";", -pre.mean[c] / pre.std[c],
+                          (255 * pre.scale - pre.mean[c]) / pre.std[c]);
+    }
+    info << "\n";
+  }
+  for (const TensorSpec& spec : manifest.outputs) {
+    info << std::format("\n[{}]\nid={}\ntype=float32\ndims={}\ndir=output\ndims-order=row-major\n",
+                        spec.name, spec.name, join_dims(spec));
+  }
+  if (!info.flush()) return fail(ErrorKind::kIo, "cannot write the peer's .modelinfo");
+  return model;
+}
+
+GstPadProbeReturn start_watch(GstPad*, GstPadProbeInfo*, gpointer watch) {
+  static_cast<std::optional<Watch>*>(watch)->emplace();
+  return GST_PAD_PROBE_REMOVE;
+}
+
+GstPadProbeReturn count_frame(GstPad*, GstPadProbeInfo*, gpointer count) {
+  ++*static_cast<int*>(count);
+  return GST_PAD_PROBE_OK;
+}
+
+Result<Effort> perform_onnxinference(const Task& task, bool queue) {
+  auto manifest = load_manifest(task.manifest);
+  if (!manifest) return std::unexpected(manifest.error());
+  auto model = lay_out_peer_model(task, *manifest);
+  if (!model) return std::unexpected(model.error());
+  GError* parse_error = nullptr;
+  GstElement* rest = gst_parse_bin_from_description(
+      std::format("videoconvertscale name=convert ! video/x-raw,format={},width={},height={} ! {}"
+                  "onnxinference name=infer optimization-level=enable-all model-file={} ! "
+                  "fakesink name=end sync=false enable-last-sample=false",
+                  manifest->preprocess.order == ChannelOrder::kBgr ? "BGR" : "RGB",
+                  manifest->preprocess.width, manifest->preprocess.height,
+                  queue ? "queue max-size-buffers=8 max-size-bytes=0 max-size-time=0 ! " : "",
+                  model->string())
+          .c_str(),
+      TRUE, &parse_error);
+  if (parse_error != nullptr) {
+    Error error(ErrorKind::kUnsupported, parse_error->message);
+    g_error_free(parse_error);
+    return std::unexpected(std::move(error));
+  }
+  GstElement* decoder = make_clip_decoder(task);
+  if (decoder == nullptr) return fail(ErrorKind::kUnsupported, "no decoder");
+  GstElement* pipeline = gst_pipeline_new(nullptr);
+  gst_bin_add_many(GST_BIN(pipeline), decoder, rest, nullptr);
+  gst_element_link(decoder, rest);
+  std::optional<Watch> watch;
+  int frames = 0;
+  GstPad* head = gst_element_get_static_pad(rest, "sink");
+  gst_pad_add_probe(head, GST_PAD_PROBE_TYPE_BUFFER, start_watch, &watch, nullptr);
+  gst_object_unref(head);
+  GstElement* end = gst_bin_get_by_name(GST_BIN(rest), "end");
+  GstPad* tail = gst_element_get_static_pad(end, "sink");
+  gst_pad_add_probe(tail, GST_PAD_PROBE_TYPE_BUFFER, count_frame, &frames, nullptr);
+  gst_object_unref(tail);
+  gst_object_unref(end);
+
+  gst_element_set_state(pipeline, GST_STATE_PLAYING);
+  GstBus* bus = gst_element_get_bus(pipeline);
+  GstMessage* message = gst_bus_timed_pop_filtered(
+      bus, GST_CLOCK_TIME_NONE, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
+  Result<Effort> outcome = fail(ErrorKind::kDevice, "the peer gave no frame");
+  if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_ERROR) {
+    GError* cause = nullptr;
+    gst_message_parse_error(message, &cause, nullptr);
+    outcome = fail(ErrorKind::kDevice, cause->message);
+    g_error_free(cause);
+  } else if (watch) {
+    outcome = watch->stop(frames);
+  }
+  gst_message_unref(message);
+  gst_object_unref(bus);
+  gst_element_set_state(pipeline, GST_STATE_NULL);
+  gst_object_unref(pipeline);
+  return outcome;
+}
+
+}  // namespace
+
+Result<Effort> perform(Contender contender, const Task& task) {
+  Result<Effort> effort = fail(ErrorKind::kInternal, "no such contender");
+  switch (contender) {
+    case Contender::kOurs:
+      effort = perform_ours(task, false);
+      break;
+    case Contender::kOursOneWorker:
+      effort = perform_ours(task, true);
+      break;
+    case Contender::kLimit:
+      effort = perform_limit(task);
+      break;
+    case Contender::kOnnxInference:
+      effort = perform_onnxinference(task, false);
+      break;
+    case Contender::kOnnxInferenceQueue:
+      effort = perform_onnxinference(task, true);
+      break;
+  }
+  if (effort && effort->frames != task.frames) {
+    return fail(ErrorKind::kInternal,
+                std::format("{} frames were done instead of {}", effort->frames, task.frames));
+  }
+  return effort;
+}
+
+Result<Effort> perform_apart(Contender contender, const Task& task) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return fail(ErrorKind::kExhausted, "no pipe");
+  std::vector<std::string> words{"bench_pipeline",
+                                 "--perform",
+                                 std::to_string(int(contender)),
+                                 task.clip.string(),
+                                 std::to_string(task.frames),
+                                 task.manifest.string(),
+                                 task.library.string(),
+                                 task.scratch.string()};
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  pid_t child = -1;
+  const int spawned =
+      ::posix_spawn(&child, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  ::close(ends[1]);
+  std::string text;
+  char bytes[256];
+  for (ssize_t got; spawned == 0 && (got = ::read(ends[0], bytes, sizeof bytes)) > 0;) {
+    text.append(bytes, std::size_t(got));
+  }
+  ::close(ends[0]);
+  if (spawned != 0) return fail(ErrorKind::kIo, "cannot start a measuring process");
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  long long wall = 0;
+  long long cpu = 0;
+  Effort effort;
+  if (status != 0 ||
+      std::sscanf(text.c_str(), "effort %d %lld %lld", &effort.frames, &wall, &cpu) != 3) {
+    return fail(ErrorKind::kDevice, std::format("measuring contender {} failed", int(contender)));
+  }
+  effort.wall = Nanoseconds(wall);
+  effort.cpu = Nanoseconds(cpu);
+  return effort;
+}
+
+int perform_from_arguments(int argc, char** argv) {
+  if (argc != 8) return 64;
+  gst_init(nullptr, nullptr);
+  const Task task{.clip = argv[3],
+                  .frames = std::atoi(argv[4]),
+                  .manifest = argv[5],
+                  .library = argv[6],
+                  .scratch = argv[7]};
+  auto effort = perform(Contender(std::atoi(argv[2])), task);
+  if (!effort) {
+    std::fprintf(stderr, "%s\n", effort.error().message().c_str());
+    return 1;
+  }
+  std::printf("effort %d %lld %lld\n", effort->frames, (long long)effort->wall.count(),
+              (long long)effort->cpu.count());
+  std::fflush(stdout);
+  // ONNX Runtime's and GStreamer's threads are not worth waiting for.
+  std::quick_exit(0);
+}
+
+}  // namespace penstock::bench

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The contenders of bench pipeline. Each runs alone in a process of its own: ONNX Runtime exists in
+// two versions here (ours, and the one GStreamer's onnxinference is linked to), and one process
+// must not mix them.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "penstock/base/clock.h"
+#include "penstock/base/error.h"
+
+namespace penstock::bench {
+
+enum class Contender {
+  kOurs,               ///< peninfer, a worker on every core.
+  kOursOneWorker,      ///< peninfer, one worker.
+  kLimit,              ///< Raw ONNX Runtime beside a decoder nobody looks at.
+  kOnnxInference,      ///< videoconvertscale ! onnxinference.
+  kOnnxInferenceQueue  ///< The same with a queue between the two, so that it uses a second core.
+};
+
+struct Task {
+  std::filesystem::path clip;
+  int frames = 0;  ///< The first frames of the clip.
+  std::filesystem::path manifest;
+  std::filesystem::path library;  ///< ONNX Runtime; empty: the build's default.
+  std::filesystem::path scratch;  ///< Folder for files a contender needs.
+};
+
+/// From the first decoded frame to the end of the work on the last.
+struct Effort {
+  int frames = 0;
+  Nanoseconds wall{};
+  Nanoseconds cpu{};  ///< Of all threads of the process.
+  double cpu_ms_per_frame() const { return double(cpu.count()) / 1e6 / frames; }
+  double frames_per_second() const { return frames / (double(wall.count()) / 1e9); }
+};
+
+/// Runs the contender in this process.
+Result<Effort> perform(Contender contender, const Task& task);
+
+/// Runs it in a new process: this program again, with `--perform`.
+Result<Effort> perform_apart(Contender contender, const Task& task);
+
+/// What the program does when it finds `--perform` on its command line.
+int perform_from_arguments(int argc, char** argv);
+
+}  // namespace penstock::bench

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// soak frames: 100,000 H.264 frames through the whole job. After a warm-up of a tenth, resident
+// memory may grow by less than 2 MB, and descriptors and threads may not change. Ends in a line for
+// docs/soak.md.
+#include <gst/gst.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <format>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <random>
+#include <string>
+
+#include "gst/penanalysis_meta.h"
+#include "gst/register.h"
+#include "penstock/model/testing/test_models.h"
+#include "penstock/pipeline/run_job.h"
+
+namespace penstock {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kFrames = 100000;
+constexpr long kAllowedGrowthKiB = 2048;
+constexpr int kSide = 192;
+
+struct Footprint {
+  long rss_kib = 0;
+  long fds = 0;
+  long threads = 0;
+};
+
+Footprint footprint() {
+  Footprint now;
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmRSS:")) now.rss_kib = std::atol(line.c_str() + 6);
+    if (line.starts_with("Threads:")) now.threads = std::atol(line.c_str() + 8);
+  }
+  now.fds = std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
+  return now;
+}
+
+/// Encoded and decoded again, so that the frames are a decoder's; the pattern moves by `seed`.
+GstElement* make_source(std::uint64_t frames, std::uint32_t seed) {
+  return gst_parse_bin_from_description(
+      std::format(
+          "videotestsrc num-buffers={} pattern=ball motion=sweep animation-mode=frames "
+          "background-color={} ! "
+          "video/x-raw,format=I420,width={},height={},framerate=25/1 ! "
+          "openh264enc multi-thread=1 complexity=low ! h264parse ! avdec_h264 max-threads=1",
+          frames, 0xff000000u | (seed & 0x3f3f3f), kSide, kSide)
+          .c_str(),
+      TRUE, nullptr);
+}
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  char text[16];
+  std::strftime(text, sizeof text, "%Y-%m-%d", &parts);
+  return text;
+}
+
+int soak(double percent, std::uint32_t seed) {
+  const auto frames = std::max<std::uint64_t>(200, std::uint64_t(double(kFrames) * percent / 100));
+  std::printf("soak frames: %llu frames, seed %u\n", (unsigned long long)frames, seed);
+  std::fflush(stdout);
+  gst_init(nullptr, nullptr);
+  if (!gst::register_elements(nullptr)) return 1;
+  const fs::path folder = fs::temp_directory_path() / std::format("soak-frames-{}", ::getpid());
+  RunOptions options;
+  options.source.kind = SourceKind::kElement;
+  options.source.text = "soak";
+  options.source.make_element = [=] { return make_source(frames, seed); };
+  options.model = model_testing::write_model_folder(
+      model_testing::make_square_finder_nanodet(kSide), folder / "model");
+  options.json = folder / "out.jsonl";
+  options.read_frame = [](GstBuffer* buffer) -> std::optional<FrameReading> {
+    const gst::Analysis* analysis = gst::read_analysis(buffer);
+    if (analysis == nullptr) return std::nullopt;
+    return FrameReading{&analysis->result, &analysis->times};
+  };
+  const std::uint64_t warm = std::max<std::uint64_t>(frames / 10, 100);
+  const std::uint64_t step = std::max<std::uint64_t>((frames - warm) / 100, 1);
+  Footprint base;
+  Footprint worst;
+  bool constant = true;
+  options.on_frame = [&](const FrameResult& frame) {
+    if (frame.frame == warm) base = worst = footprint();
+    if (frame.frame <= warm || (frame.frame - warm) % step != 0) return;
+    const Footprint now = footprint();
+    worst.rss_kib = std::max(worst.rss_kib, now.rss_kib);
+    if (now.fds != base.fds || now.threads != base.threads) {
+      if (constant) {
+        std::printf("frame %llu: fds %ld -> %ld, threads %ld -> %ld\n",
+                    (unsigned long long)frame.frame, base.fds, now.fds, base.threads, now.threads);
+      }
+      constant = false;
+    }
+  };
+  const RunOutcome outcome = run(options);
+  std::error_code ec;
+  fs::remove_all(folder, ec);
+  if (outcome.error) {
+    std::printf("soak frames: %s\n", outcome.error->message().c_str());
+    return 1;
+  }
+  const long growth = worst.rss_kib - base.rss_kib;
+  const bool complete = outcome.summary.frames == frames;
+  const bool ok = complete && constant && growth < kAllowedGrowthKiB;
+  std::printf(
+      "| %s | frames | %s: %llu frames, seed %u, RSS %ld KiB after warm-up, grew by at most "
+      "%ld KiB, %ld fds, %ld threads%s |\n",
+      today().c_str(), ok ? "ok" : "FAILED", (unsigned long long)outcome.summary.frames, seed,
+      base.rss_kib, growth, base.fds, base.threads,
+      constant ? ", both constant" : ", NOT constant");
+  return ok ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace penstock
+
+int main(int argc, char** argv) {
+  CLI::App app("100,000 frames through the main job", "soak_frames");
+  double percent = 100;
+  std::optional<std::uint32_t> seed;
+  app.add_option("--percent", percent, "How much of it to run")->check(CLI::Range(0.01, 1000.0));
+  app.add_option("--seed", seed, "Repeat an earlier run");
+  CLI11_PARSE(app, argc, argv);
+  return penstock::soak(percent, seed ? *seed : std::random_device()());
+}
