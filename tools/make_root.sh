@@ -107,7 +107,8 @@ main() {
   require_subids
   remove_partial
   need_space "$PENSTOCK_CACHE" 6 "set-up"
-  ((EUID == 0)) || need_space "${PENSTOCK_TMPDIR:-/var/tmp}" 4 "set-up"
+  # As an ordinary user the userland is on the disk twice for a moment, once with its packages.
+  ((EUID == 0)) || need_space "${PENSTOCK_TMPDIR:-/var/tmp}" 8 "set-up as an ordinary user"
 
   host_apt_conf >"$target.apt"
   say "making the Debian $suite userland (about 3 GB, 5 to 7 minutes, once) in $target"
