@@ -68,7 +68,7 @@ struct ExecutorOptions {
   std::size_t max_sources = 4096;
   /// Called when the last trace of a retired source is gone, on whatever thread noticed, without
   /// the executor's lock. A submit may bring the source back at any time.
-  std::function<void(const SourceId&)> on_forgotten;
+  std::function<void(const SourceId&)> on_forgotten = {};
 };
 
 /// A snapshot; the counters run from the executor's creation.

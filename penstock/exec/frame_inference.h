@@ -28,8 +28,8 @@ struct InferenceOptions {
   std::size_t source_share = 8;
   int batch_size = 1;  ///< kInvalidArgument when the model's input has a smaller batch.
   Nanoseconds max_wait{};
-  DecodeOptions decode;
-  std::filesystem::path engine_library;
+  DecodeOptions decode{};
+  std::filesystem::path engine_library{};
   Clock* clock = nullptr;  ///< Default: Clock::system().
 };
 

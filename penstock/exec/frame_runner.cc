@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <atomic>
 #include <format>
-#include <limits>
 #include <utility>
 
 #include "penstock/exec/batch_assembly.h"
@@ -15,17 +14,22 @@ namespace {
 /// When a fence passed, as far as the host can tell.
 class Stamp {
  public:
-  Stamp(const Fence& fence, Clock& clock) : at_(std::make_shared<std::atomic<TimePoint>>(kNever)) {
-    fence.on_passed([at = at_, &clock] { at->store(clock.now()); });
+  Stamp(const Fence& fence, Clock& clock)
+      : at_(std::make_shared<std::atomic<Nanoseconds::rep>>(0)) {
+    fence.on_passed([at = at_, &clock] {
+      // Set the lowest bit, so that no time looks like none.
+      at->store(clock.now().time_since_epoch().count() | 1);
+      at->notify_all();
+    });
   }
-  TimePoint at(TimePoint otherwise) const {
-    const TimePoint at = at_->load();
-    return at == kNever ? otherwise : at;
+  /// Only for a fence that has passed: its callbacks run right after its waiters wake.
+  TimePoint at() const {
+    at_->wait(0);
+    return TimePoint(Nanoseconds(at_->load()));
   }
 
  private:
-  static constexpr TimePoint kNever = TimePoint::max();
-  std::shared_ptr<std::atomic<TimePoint>> at_;
+  std::shared_ptr<std::atomic<Nanoseconds::rep>> at_;
 };
 
 Nanoseconds between(TimePoint from, TimePoint to) {
@@ -45,7 +49,9 @@ class FrameRunner final : public BatchRunner {
     items.clear();
     // On the way of success all have passed; after an error the device may still be at it.
     for (const Fence& fence : in_flight_) static_cast<void>(fence.wait());
+    for (const Stamp& stamp : stamps_) static_cast<void>(stamp.at());  // They refer to the clock.
     in_flight_.clear();
+    stamps_.clear();
     for (std::size_t i = 0; i < batch.size(); ++i) {
       if (!results[i]) results[i].error().context(describe(batch[i]));
     }
@@ -70,9 +76,9 @@ class FrameRunner final : public BatchRunner {
         results[i] = std::unexpected(std::move(frame).error());
         continue;
       }
-      const Stamp stamp(frame->tensor.ready, *stage_.clock);
-      in_flight_.push_back(frame->tensor.ready);
-      items.push_back({i, std::move(*frame), begun, stamp});
+      const Fence ready = frame->tensor.ready;
+      items.push_back({i, std::move(*frame), begun, stamp(ready)});
+      in_flight_.push_back(ready);
     }
     return items;
   }
@@ -94,7 +100,7 @@ class FrameRunner final : public BatchRunner {
     }
     for (const Tensor& output : *outputs) in_flight_.push_back(output.ready);
     // All outputs of a run carry its one fence.
-    const Stamp inferred(outputs->empty() ? Fence() : outputs->front().ready, *stage_.clock);
+    const Stamp inferred = stamp(outputs->empty() ? Fence() : outputs->front().ready);
     TimePoint decode_begun = TimePoint::min();
     for (std::size_t i = 0; i < items.size(); ++i) {
       const Item& item = items[i];
@@ -104,10 +110,10 @@ class FrameRunner final : public BatchRunner {
         results[item.index] = std::unexpected(std::move(block).error());
         continue;
       }
-      const TimePoint run_ended = inferred.at(decoded);
+      const TimePoint run_ended = inferred.at();
       StageTimes& times = results[item.index]->times;
-      times.preprocess = between(item.begun, item.preprocessed.at(run_ended));
-      times.infer = between(items.back().preprocessed.at(run_ended), run_ended);
+      times.preprocess = between(item.begun, item.preprocessed.at());
+      times.infer = between(items.back().preprocessed.at(), run_ended);
       times.decode = between(std::max(decode_begun, run_ended), decoded);
       results[item.index]->objects =
           to_detections(*block, item.frame.letterbox, stage_.manifest.labels);
@@ -128,6 +134,11 @@ class FrameRunner final : public BatchRunner {
     return stage_.session->run(std::span(&*input, 1));
   }
 
+  Stamp stamp(const Fence& fence) {
+    stamps_.emplace_back(fence, *stage_.clock);
+    return stamps_.back();
+  }
+
   std::string describe(const InferenceRequest& request) const {
     const bool timed = request.frame != nullptr && request.frame->pts_ns >= 0;
     return std::format("inference of frame {} of source '{}' by model '{}' on {}",
@@ -139,6 +150,7 @@ class FrameRunner final : public BatchRunner {
   const std::shared_ptr<PreprocessorCache> preprocessors_;
   const std::unique_ptr<OutputDecoder> decoder_;
   std::vector<Fence> in_flight_;
+  std::vector<Stamp> stamps_;
 };
 
 }  // namespace
