@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What happens to frames on their way through peninfer: memory, order, identity, metadata.
+#include <gst/analytics/analytics.h>
+#include <gst/check/gstharness.h>
+#include <gst/video/video.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "gst/penanalysis_meta.h"
+#include "gst/testing/infer_fixture.h"
+
+namespace penstock::gst {
+namespace {
+
+using ::testing::Values;
+
+class Frames : public InferFixture {
+ protected:
+  BufferPtr pull() { return BufferPtr(gst_harness_pull(harness_.get())); }
+  BufferPtr through(BufferPtr frame) {
+    EXPECT_EQ(gst_harness_push(harness_.get(), frame.release()), GST_FLOW_OK);
+    return pull();
+  }
+  void start_stream(const char* id) {
+    gst_harness_push_event(harness_.get(), gst_event_new_stream_start(id));
+    const CapsPtr same(gst_caps_from_string(caps().c_str()));
+    gst_harness_push_event(harness_.get(), gst_event_new_caps(same.get()));
+    GstSegment segment;
+    gst_segment_init(&segment, GST_FORMAT_TIME);
+    gst_harness_push_event(harness_.get(), gst_event_new_segment(&segment));
+  }
+};
+
+std::vector<GstMemory*> memories(GstBuffer* buffer) {
+  std::vector<GstMemory*> all;
+  for (guint i = 0; i < gst_buffer_n_memory(buffer); ++i) {
+    all.push_back(gst_buffer_peek_memory(buffer, i));
+  }
+  return all;
+}
+
+// ---- V04 ----
+
+class V04 : public Frames {};
+
+TEST_P(V04, GivenFrames_WhenInferred_ThenMemoriesAndTimesAreTheInputs) {
+  play();
+  for (int i = 0; i < 5; ++i) {
+    BufferPtr in = make_frame(pts(i));
+    const auto before = memories(in.get());
+    GstBuffer* const same = in.get();
+    const BufferPtr out = through(std::move(in));
+    ASSERT_NE(read_analysis(out.get()), nullptr);
+    EXPECT_EQ(out.get(), same) << "a buffer nobody else holds needs no copy";
+    EXPECT_EQ(memories(out.get()), before);
+    EXPECT_EQ(GST_BUFFER_PTS(out.get()), pts(i));
+    EXPECT_EQ(GST_BUFFER_DURATION(out.get()), 40 * GST_MSECOND);
+  }
+}
+
+TEST_P(V04, GivenABufferThatATeeHolds_WhenInferred_ThenAShallowCopyCarriesTheMetadata) {
+  play();
+  const BufferPtr held = make_frame(pts(0));
+  const BufferPtr out = through(BufferPtr(gst_buffer_ref(held.get())));
+  EXPECT_NE(out.get(), held.get());
+  EXPECT_EQ(memories(out.get()), memories(held.get()));
+  EXPECT_EQ(GST_BUFFER_PTS(out.get()), pts(0));
+  EXPECT_NE(read_analysis(out.get()), nullptr);
+  EXPECT_EQ(read_analysis(held.get()), nullptr);
+  EXPECT_EQ(gst_buffer_get_analytics_relation_meta(held.get()), nullptr);
+}
+
+TEST_P(V04, GivenAnInferredFrame_WhenItLeaves_ThenItsMemoryIsNotMappedAnyMore) {
+  if (is_sim()) {
+    // Nothing of a sim frame is ever mapped: it refuses.
+    const BufferPtr frame = make_frame(0);
+    GstMapInfo info;
+    EXPECT_FALSE(gst_buffer_map(frame.get(), &info, GST_MAP_READ));
+    return;
+  }
+  play();
+  const BufferPtr out = through(make_frame(pts(0)));
+  GstMapInfo info;
+  // A read map left behind would make this fail.
+  ASSERT_TRUE(gst_memory_map(gst_buffer_peek_memory(out.get(), 0), &info, GST_MAP_WRITE));
+  gst_memory_unmap(info.memory, &info);
+}
+
+INSTANTIATE_TEST_SUITE_P(cpu, V04, Values("cpu"));
+INSTANTIATE_TEST_SUITE_P(sim, V04, Values("sim"));
+
+// ---- V05 ----
+
+class V05 : public Frames {};
+
+void note_gone(gpointer gone, GObject*) { *static_cast<bool*>(gone) = true; }
+
+TEST_P(V05, GivenAStreamsDisplay_WhenItsBuffersAreGone_ThenTheStreamKeepsItUntilTheNextStream) {
+  play();
+  bool gone = false;
+  GstPtr<GObject> display(G_OBJECT(g_object_new(G_TYPE_OBJECT, nullptr)));
+  g_object_weak_ref(display.get(), note_gone, &gone);
+  through(make_frame(pts(0), "NV12", kFrameSide, kFrameSide, 0, display.get()));
+  display.reset();
+  EXPECT_FALSE(gone);
+  start_stream("another");
+  through(make_frame(pts(1)));
+  EXPECT_TRUE(gone);
+}
+
+TEST_P(V05, GivenAJobInFlight_WhenTheStreamChangesDisplay_ThenTheJobKeepsItsOwn) {
+  play();
+  bool gone = false;
+  GstPtr<GObject> display(G_OBJECT(g_object_new(G_TYPE_OBJECT, nullptr)));
+  g_object_weak_ref(display.get(), note_gone, &gone);
+  BufferPtr first = make_frame(pts(0), "NV12", kFrameSide, kFrameSide, 0, display.get());
+  BufferPtr second = make_frame(pts(1));
+  display.reset();
+  sim_->hold_jobs(true);
+  gst_harness_push(harness_.get(), first.release());
+  gst_harness_push(harness_.get(), second.release());
+  EXPECT_FALSE(gone);
+  sim_->hold_jobs(false);
+  pull();
+  pull();
+  EXPECT_TRUE(gone);
+}
+
+INSTANTIATE_TEST_SUITE_P(sim, V05, Values("sim"));
+
+// ---- V06 ----
+
+class V06 : public Frames {};
+
+TEST_P(V06, GivenANewStreamStart_WhenFramesFollow_ThenTheyAreANewSourcesFromZero) {
+  play();
+  start_stream("first");
+  for (int i = 0; i < 3; ++i) {
+    const BufferPtr out = through(make_frame(pts(i)));
+    EXPECT_EQ(read_analysis(out.get())->result.frame, std::uint64_t(i));
+    EXPECT_EQ(read_analysis(out.get())->result.source, "first");
+  }
+  start_stream("second");
+  const BufferPtr out = through(make_frame(pts(3)));
+  EXPECT_EQ(read_analysis(out.get())->result.frame, 0u);
+  EXPECT_EQ(read_analysis(out.get())->result.source, "second");
+}
+
+TEST_P(V06, GivenTheSameStreamStartAgain_WhenFramesFollow_ThenTheSourceGoesOn) {
+  play();
+  start_stream("first");
+  through(make_frame(pts(0)));
+  start_stream("first");
+  const BufferPtr out = through(make_frame(pts(1)));
+  EXPECT_EQ(read_analysis(out.get())->result.frame, 1u);
+}
+
+INSTANTIATE_TEST_SUITE_P(cpu, V06, Values("cpu"));
+INSTANTIATE_TEST_SUITE_P(sim, V06, Values("sim"));
+
+// ---- G01 ----
+
+class G01 : public Frames {};
+
+TEST_P(G01, GivenKnownObjects_WhenReadWithTheStockApi_ThenBoxesLabelsAndConfidencesAreRight) {
+  for (const std::string& format : formats()) {
+    play();
+    const CapsPtr wanted(gst_caps_from_string(caps(format).c_str()));
+    gst_harness_push_event(harness_.get(), gst_event_new_caps(wanted.get()));
+    const BufferPtr out = through(make_frame(pts(0), format));
+    GstAnalyticsRelationMeta* meta = gst_buffer_get_analytics_relation_meta(out.get());
+    ASSERT_NE(meta, nullptr);
+    const auto& expected = expected_boxes();
+    ASSERT_EQ(gst_analytics_relation_get_length(meta), expected.size());
+    gpointer state = nullptr;
+    GstAnalyticsODMtd object;
+    for (const ExpectedBox& box : expected) {
+      ASSERT_TRUE(gst_analytics_relation_meta_iterate(meta, &state,
+                                                      gst_analytics_od_mtd_get_mtd_type(),
+                                                      reinterpret_cast<GstAnalyticsMtd*>(&object)));
+      gint x = 0, y = 0, width = 0, height = 0;
+      gfloat confidence = 0;
+      ASSERT_TRUE(gst_analytics_od_mtd_get_location(&object, &x, &y, &width, &height, &confidence));
+      EXPECT_STREQ(g_quark_to_string(gst_analytics_od_mtd_get_obj_type(&object)), box.label);
+      EXPECT_NEAR(x, box.x, 1);
+      EXPECT_NEAR(y, box.y, 1);
+      EXPECT_NEAR(width, box.width, 1);
+      EXPECT_NEAR(height, box.height, 1);
+      EXPECT_NEAR(confidence, box.confidence, 0.01);
+    }
+  }
+}
+
+TEST_P(G01, GivenAThresholdAboveAll_WhenInferred_ThenTheFrameSaysNothingFound) {
+  play({"threshold=0.95"});
+  const BufferPtr out = through(make_frame(pts(0)));
+  GstAnalyticsRelationMeta* meta = gst_buffer_get_analytics_relation_meta(out.get());
+  ASSERT_NE(meta, nullptr);
+  EXPECT_EQ(gst_analytics_relation_get_length(meta), 0u);
+  ASSERT_NE(read_analysis(out.get()), nullptr);
+  EXPECT_TRUE(read_analysis(out.get())->result.objects.empty());
+}
+
+TEST_P(G01, GivenOtherLabels_WhenInferred_ThenObjectsHaveThem) {
+  play({"labels=lion, wolf"});
+  const BufferPtr out = through(make_frame(pts(0)));
+  ASSERT_EQ(read_analysis(out.get())->result.objects.size(), 2u);
+  EXPECT_EQ(read_analysis(out.get())->result.objects[0].label, "lion");
+  EXPECT_EQ(read_analysis(out.get())->result.objects[1].label, "wolf");
+}
+
+INSTANTIATE_TEST_SUITE_P(cpu, G01, Values("cpu"));
+INSTANTIATE_TEST_SUITE_P(sim, G01, Values("sim"));
+
+// ---- Order and interval ----
+
+class FrameOrder : public Frames {};
+
+TEST_P(FrameOrder, GivenAnInterval_WhenFramesPass_ThenOrderIsKeptAndEveryNthIsInferred) {
+  play({"interval=3"});
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_EQ(gst_harness_push(harness_.get(), make_frame(pts(i)).release()), GST_FLOW_OK);
+  }
+  for (int i = 0; i < 10; ++i) {
+    const BufferPtr out = pull();
+    EXPECT_EQ(GST_BUFFER_PTS(out.get()), pts(i));
+    const Analysis* analysis = read_analysis(out.get());
+    ASSERT_EQ(analysis != nullptr, i % 3 == 0) << i;
+    if (analysis != nullptr) {
+      EXPECT_EQ(analysis->result.frame, std::uint64_t(i));
+    }
+  }
+  EXPECT_EQ(stat("frames"), 10u);
+  EXPECT_EQ(stat("inferred"), 4u);
+}
+
+TEST_P(FrameOrder, GivenAPlaneWithStrideAndOffsets_WhenInferred_ThenTheVideoMetaIsHonoured) {
+  if (is_sim()) GTEST_SKIP() << "sim frames have the default layout";
+  play();
+  // Planes in memories of their own, with strides beyond the width.
+  const gsize offsets[] = {0, 160 * kFrameSide};
+  const gint strides[] = {160, 192};
+  BufferPtr in(gst_buffer_new());
+  gst_buffer_append_memory(in.get(), gst_allocator_alloc(nullptr, 160 * kFrameSide, nullptr));
+  gst_buffer_append_memory(in.get(), gst_allocator_alloc(nullptr, 192 * kFrameSide / 2, nullptr));
+  gst_buffer_add_video_meta_full(in.get(), GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_NV12,
+                                 kFrameSide, kFrameSide, 2, offsets, strides);
+  const auto before = memories(in.get());
+  const BufferPtr out = through(std::move(in));
+  EXPECT_EQ(memories(out.get()), before);
+  EXPECT_EQ(read_analysis(out.get())->result.objects.size(), 2u);
+}
+
+INSTANTIATE_TEST_SUITE_P(cpu, FrameOrder, Values("cpu"));
+INSTANTIATE_TEST_SUITE_P(sim, FrameOrder, Values("sim"));
+
+}  // namespace
+}  // namespace penstock::gst

@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Starting, failing, draining, flushing, stopping; what is held meanwhile.
+#include <gst/check/gstharness.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <format>
+#include <functional>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "gst/penanalysis_meta.h"
+#include "gst/testing/infer_fixture.h"
+
+namespace penstock::gst {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using ::testing::Values;
+
+/// Yields until `done`; false after 20 s, far beyond what any machine needs.
+bool eventually(const std::function<bool()>& done) {
+  const auto limit = steady_clock::now() + std::chrono::seconds(20);
+  while (!done()) {
+    if (steady_clock::now() > limit) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+std::size_t entries(const char* folder) {
+  return std::distance(std::filesystem::directory_iterator(folder), {});
+}
+
+class Lifecycle : public InferFixture {
+ protected:
+  GstFlowReturn push(int frame) {
+    return gst_harness_push(harness_.get(), make_frame(pts(frame)).release());
+  }
+  bool await_eos() {
+    while (GstEvent* raw = gst_harness_pull_event(harness_.get())) {
+      const EventPtr event(raw);
+      if (GST_EVENT_TYPE(raw) == GST_EVENT_EOS) return true;
+    }
+    return false;
+  }
+  bool has_eos() {
+    while (GstEvent* raw = gst_harness_try_pull_event(harness_.get())) {
+      const EventPtr event(raw);
+      if (GST_EVENT_TYPE(raw) == GST_EVENT_EOS) return true;
+    }
+    return false;
+  }
+};
+
+// ---- L02 ----
+
+class L02 : public Lifecycle {
+ protected:
+  void expect_start_failure(const std::vector<std::string>& properties, const std::string& cause) {
+    SCOPED_TRACE(cause);
+    const GstPtr<GstElement> element = make_element(properties);
+    EXPECT_EQ(gst_element_set_state(element.get(), GST_STATE_READY), GST_STATE_CHANGE_FAILURE);
+    const auto said = errors();
+    ASSERT_EQ(said.size(), 1u);
+    for (const std::string& part :
+         {std::string("detector"), std::string("device '"), std::string("opening model"), cause}) {
+      EXPECT_NE(said[0].find(part), std::string::npos) << said[0];
+    }
+    gst_element_set_state(element.get(), GST_STATE_NULL);
+  }
+};
+
+TEST_P(L02, GivenWhatCantStart_WhenGoingToReady_ThenOneErrorNamesElementDeviceOperationAndCause) {
+  expect_start_failure({"model="}, "'model' is not set");
+  expect_start_failure({"model=/nonexistent/manifest.json"}, "/nonexistent");
+  expect_start_failure({"engine-library=/nonexistent.so"}, "/nonexistent.so");
+  expect_start_failure({"labels=one,two,three"}, "'labels' names 3 classes");
+  expect_start_failure({"device=cuda:0"}, "cuda");
+  expect_start_failure({"device=toaster"}, "toaster");
+  expect_start_failure({"threshold=-0.5"}, "threshold");
+}
+
+TEST_P(L02, GivenSimWithoutItsContext_WhenGoingToReady_ThenItExistsOnlyInTheTestPlugin) {
+  const GstPtr<GstElement> element(
+      GST_ELEMENT(gst_object_ref_sink(gst_element_factory_make("peninfer", "lonely"))));
+  gst_element_set_bus(element.get(), bus_.get());
+  g_object_set(element.get(), "model", model_folder().c_str(), "device", "sim", nullptr);
+  EXPECT_EQ(gst_element_set_state(element.get(), GST_STATE_READY), GST_STATE_CHANGE_FAILURE);
+  const auto said = errors();
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_NE(said[0].find("device 'sim' exists only in the test plugin"), std::string::npos);
+}
+
+TEST_P(L02, GivenABufferTooSmall_WhenPushed_ThenOneErrorAndNoFurtherOutput) {
+  play();
+  EXPECT_EQ(gst_harness_push(harness_.get(), make_frame(0, "NV12", 64, 64).release()),
+            GST_FLOW_ERROR);
+  EXPECT_EQ(push(1), GST_FLOW_ERROR);
+  EXPECT_EQ(errors().size(), 1u);
+  gst_harness_push_event(harness_.get(), gst_event_new_eos());
+  EXPECT_FALSE(has_eos());
+  EXPECT_EQ(gst_harness_buffers_received(harness_.get()), 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(cpu, L02, Values("cpu"));
+INSTANTIATE_TEST_SUITE_P(sim, L02, Values("sim"));
+
+// ---- L03 ----
+
+class L03 : public Lifecycle {};
+
+TEST_P(L03, GivenAcceptedFrames_WhenEosComes_ThenAllLeaveBeforeIt) {
+  play({"queue-depth=8"});
+  std::vector<BufferPtr> frames;
+  for (int i = 0; i < 8; ++i) frames.push_back(make_frame(pts(i)));
+  if (sim_ != nullptr) sim_->hold_jobs(true);
+  for (BufferPtr& frame : frames) {
+    ASSERT_EQ(gst_harness_push(harness_.get(), frame.release()), GST_FLOW_OK);
+  }
+  gst_harness_push_event(harness_.get(), gst_event_new_eos());
+  EXPECT_EQ(push(9), GST_FLOW_EOS);
+  if (sim_ != nullptr) {
+    EXPECT_FALSE(has_eos()) << "EOS overtook frames";
+    sim_->hold_jobs(false);
+  }
+  ASSERT_TRUE(await_eos());
+  EXPECT_EQ(gst_harness_buffers_received(harness_.get()), 8u);
+  for (int i = 0; i < 8; ++i) {
+    const BufferPtr out(gst_harness_pull(harness_.get()));
+    EXPECT_EQ(GST_BUFFER_PTS(out.get()), pts(i));
+    EXPECT_NE(read_analysis(out.get()), nullptr);
+  }
+}
+
+TEST_P(L03, GivenRunsInFlight_WhenFlushed_ThenItReturnsAtOnceAndOldFramesNeverLeave) {
+  play({"queue-depth=6"});
+  std::vector<BufferPtr> frames;
+  for (int i = 0; i < 6; ++i) frames.push_back(make_frame(pts(i)));
+  BufferPtr next = make_frame(pts(100));
+  if (sim_ != nullptr) sim_->hold_jobs(true);
+  for (BufferPtr& frame : frames) gst_harness_push(harness_.get(), frame.release());
+  if (sim_ != nullptr) {
+    ASSERT_TRUE(eventually([&] { return sim_->jobs_pending() > 0; }));
+  }
+
+  const auto begun = steady_clock::now();
+  gst_harness_push_event(harness_.get(), gst_event_new_flush_start());
+  gst_harness_push_event(harness_.get(), gst_event_new_flush_stop(TRUE));
+  EXPECT_LT(steady_clock::now() - begun, milliseconds(100));
+  if (sim_ != nullptr) {
+    EXPECT_GT(sim_->jobs_pending(), 0u) << "the run ended: nothing was shown";
+  }
+  const guint before = gst_harness_buffers_received(harness_.get());
+
+  GstSegment segment;
+  gst_segment_init(&segment, GST_FORMAT_TIME);
+  gst_harness_push_event(harness_.get(), gst_event_new_segment(&segment));
+  if (sim_ != nullptr) sim_->hold_jobs(false);
+  ASSERT_EQ(gst_harness_push(harness_.get(), next.release()), GST_FLOW_OK);
+  for (guint i = 0; i < before; ++i) gst_buffer_unref(gst_harness_pull(harness_.get()));
+  const BufferPtr out(gst_harness_pull(harness_.get()));
+  EXPECT_EQ(GST_BUFFER_PTS(out.get()), pts(100));
+  EXPECT_TRUE(errors().empty());
+}
+
+TEST_P(L03, GivenAnUpstreamThatIsBlocked_WhenFlushed_ThenItIsLetGo) {
+  if (!is_sim()) GTEST_SKIP() << "cpu runs can't be held";
+  play({"queue-depth=1", "policy=latency"});
+  std::vector<BufferPtr> frames;
+  for (int i = 0; i < 10; ++i) frames.push_back(make_frame(pts(i)));
+  sim_->hold_jobs(true);
+  std::atomic<int> pushed{0};
+  GstFlowReturn last = GST_FLOW_OK;
+  std::thread upstream([&] {
+    for (BufferPtr& frame : frames) {
+      last = gst_harness_push(harness_.get(), frame.release());
+      if (last != GST_FLOW_OK) return;
+      ++pushed;
+    }
+  });
+  EXPECT_TRUE(eventually([&] { return stat("held") == 3; }));
+  gst_harness_push_event(harness_.get(), gst_event_new_flush_start());
+  upstream.join();
+  EXPECT_EQ(last, GST_FLOW_FLUSHING);
+  EXPECT_EQ(pushed, 2);
+  EXPECT_TRUE(errors().empty());
+}
+
+TEST_P(L03, GivenRunsInFlight_WhenStopped_ThenReadyComesAtOnceAndTheRunsKeepTheirFrames) {
+  play({"queue-depth=6"});
+  std::vector<BufferPtr> frames;
+  for (int i = 0; i < 6; ++i) frames.push_back(make_frame(pts(i)));
+  if (sim_ != nullptr) sim_->hold_jobs(true);
+  for (BufferPtr& frame : frames) gst_harness_push(harness_.get(), frame.release());
+  if (sim_ != nullptr) {
+    ASSERT_TRUE(eventually([&] { return sim_->jobs_pending() > 0; }));
+  }
+  const auto begun = steady_clock::now();
+  gst_element_set_state(element_, GST_STATE_READY);
+  EXPECT_LT(steady_clock::now() - begun, milliseconds(100));
+  if (sim_ != nullptr) {
+    EXPECT_GT(sim_->live_storages(), 0u);
+    sim_->hold_jobs(false);
+  }
+  EXPECT_TRUE(errors().empty());
+}
+
+TEST_P(L03, GivenTeardownAtRandomMoments_WhenRepeated_ThenNothingIsLeftBehind) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE(std::format("seed {}", seed));
+  std::mt19937 random(seed);
+  g_thread_pool_set_max_unused_threads(0);
+  const auto cycle = [&] {
+    play({"queue-depth=3"});
+    const int frames = int(random() % 8);
+    for (int i = 0; i < frames; ++i) push(i);
+    switch (random() % 4) {
+      case 0:
+        gst_harness_push_event(harness_.get(), gst_event_new_eos());
+        break;
+      case 1:
+        gst_harness_push_event(harness_.get(), gst_event_new_flush_start());
+        break;
+      default:
+        break;
+    }
+    harness_.reset();
+    EXPECT_TRUE(errors().empty());
+  };
+  cycle();  // What is made once a process, is made here.
+  ASSERT_TRUE(eventually([] { return entries("/proc/self/task") <= 8; }));
+  const std::size_t fds = entries("/proc/self/fd");
+  const std::size_t threads = entries("/proc/self/task");
+  const std::uint64_t storages = sim_ != nullptr ? sim_->live_storages() : 0;
+  for (int i = 0; i < 25; ++i) cycle();
+  EXPECT_TRUE(eventually([&] { return entries("/proc/self/task") <= threads; }));
+  // The directory iterator itself has one open while it counts, both times.
+  if (sim_ == nullptr) {
+    EXPECT_EQ(entries("/proc/self/fd"), fds);
+  } else {
+    EXPECT_TRUE(eventually([&] { return sim_->live_storages() == storages; }));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(cpu, L03, Values("cpu"));
+INSTANTIATE_TEST_SUITE_P(sim, L03, Values("sim"));
+
+// ---- L04 ----
+
+class L04 : public Lifecycle {};
+
+TEST_P(L04, GivenTheNthDeviceCallFails_WhenRun_ThenExactlyOneErrorAndACleanTeardown) {
+  constexpr int kFrames = 3;
+  bool ran_through = false;
+  int failures = 0;
+  for (std::uint64_t n = 1; n < 400 && !ran_through; ++n) {
+    SCOPED_TRACE(std::format("call {}", n));
+    std::vector<BufferPtr> frames;
+    for (int i = 0; i < kFrames; ++i) frames.push_back(make_frame(pts(i)));
+    const GstPtr<GstElement> element = make_element();
+    element_ = element.get();
+    sim_->fail_call(sim_->calls() + n);
+    if (gst_element_set_state(element_, GST_STATE_READY) == GST_STATE_CHANGE_SUCCESS) {
+      harness_.reset(gst_harness_new_with_element(element_, "sink", "src"));
+      gst_harness_set_src_caps_str(harness_.get(), caps().c_str());
+      for (BufferPtr& frame : frames) {
+        if (gst_harness_push(harness_.get(), frame.release()) != GST_FLOW_OK) break;
+      }
+      gst_harness_push_event(harness_.get(), gst_event_new_eos());
+      std::vector<std::string> said;
+      bool ended = false;
+      ASSERT_TRUE(eventually([&] {
+        for (std::string& text : errors()) said.push_back(std::move(text));
+        ended = ended || has_eos();
+        return ended || !said.empty();
+      }));
+      const guint received = gst_harness_buffers_received(harness_.get());
+      if (ended) {
+        EXPECT_TRUE(said.empty());
+        EXPECT_EQ(received, guint(kFrames));
+        ran_through = true;
+      } else {
+        EXPECT_EQ(push(9), GST_FLOW_ERROR);
+        EXPECT_LT(received, guint(kFrames));
+        EXPECT_EQ(gst_harness_buffers_received(harness_.get()), received);
+        EXPECT_NE(said[0].find("detector: device 'sim'"), std::string::npos) << said[0];
+        for (std::string& text : errors()) said.push_back(std::move(text));
+        EXPECT_EQ(said.size(), 1u) << ::testing::PrintToString(said);
+      }
+      harness_.reset();
+    } else {
+      EXPECT_EQ(errors().size(), 1u);
+      gst_element_set_state(element_, GST_STATE_NULL);
+    }
+    failures += !ran_through;
+    frames.clear();
+    sim_->fail_call(0);
+    element_ = nullptr;
+  }
+  EXPECT_TRUE(ran_through);
+  EXPECT_GT(failures, 3 * kFrames);
+  EXPECT_TRUE(eventually([&] { return sim_->live_storages() == 0; }));
+}
+
+INSTANTIATE_TEST_SUITE_P(sim, L04, Values("sim"));
+
+// ---- L05 ----
+
+class L05 : public Lifecycle {
+ protected:
+  guint promised() {
+    const CapsPtr fixed(gst_caps_from_string(caps(formats().front()).c_str()));
+    const GstPtr<GstQuery> query(gst_query_new_allocation(fixed.get(), TRUE));
+    EXPECT_TRUE(gst_pad_peer_query(harness_->srcpad, query.get()));
+    EXPECT_GE(gst_query_get_n_allocation_pools(query.get()), 1u);
+    guint minimum = 0;
+    gst_query_parse_nth_allocation_pool(query.get(), 0, nullptr, nullptr, &minimum, nullptr);
+    return minimum;
+  }
+};
+
+TEST_P(L05, GivenTheAllocationPromise_WhenUpstreamPushesWithoutEnd_ThenNeverMoreAreAlive) {
+  play({"queue-depth=3", "policy=latency"});
+  const guint promise = promised();
+  EXPECT_EQ(promise, 3u + 1 + 1);  // Queue, one worker, one that waits for its place.
+
+  // Counted on the buffers themselves, from the push on.
+  struct Alive {
+    std::atomic<int> now{0};
+    std::atomic<int> most{0};
+  } alive;
+  gst_harness_set_drop_buffers(harness_.get(), TRUE);
+  std::vector<BufferPtr> frames;
+  for (int i = 0; i < 60; ++i) {
+    frames.push_back(make_frame(pts(i)));
+    gst_mini_object_weak_ref(
+        GST_MINI_OBJECT_CAST(frames.back().get()),
+        [](gpointer counter, GstMiniObject*) { --static_cast<Alive*>(counter)->now; }, &alive);
+  }
+  if (sim_ != nullptr) sim_->hold_jobs(true);
+  std::thread upstream([&] {
+    for (BufferPtr& frame : frames) {
+      alive.most = std::max(alive.most.load(), ++alive.now);
+      EXPECT_EQ(gst_harness_push(harness_.get(), frame.release()), GST_FLOW_OK);
+    }
+    gst_harness_push_event(harness_.get(), gst_event_new_eos());
+  });
+  if (sim_ != nullptr) {
+    EXPECT_TRUE(eventually([&] { return stat("held") == promise; }));
+    EXPECT_EQ(alive.now, int(promise));
+    sim_->hold_jobs(false);
+  }
+  upstream.join();
+  ASSERT_TRUE(await_eos());
+  // The one more is in downstream's hands, not in the element's.
+  EXPECT_LE(alive.most, int(promise) + 1);
+  EXPECT_LE(stat("held-max"), promise);
+  EXPECT_TRUE(eventually([&] { return alive.now == 0; }));
+}
+
+TEST_P(L05, GivenALiveUpstream_WhenAskedForLatency_ThenRunsAndHeldFramesAreTold) {
+  play({"queue-depth=4", "policy=latency"});
+  gst_harness_set_live(harness_.get(), TRUE);
+  gst_harness_set_upstream_latency(harness_.get(), 10 * GST_MSECOND);
+  // One worker: a run of up to one frame duration, and one to wait for it.
+  EXPECT_EQ(gst_harness_query_latency(harness_.get()), (10 + 2 * 40) * GST_MSECOND);
+}
+
+TEST_P(L05, GivenEventsBetweenFrames_WhenTheyPass_ThenEveryOneKeepsItsPlace) {
+  play();
+  std::vector<std::string> seen;
+  gst_pad_add_probe(
+      harness_->sinkpad,
+      static_cast<GstPadProbeType>(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM),
+      [](GstPad*, GstPadProbeInfo* info, gpointer data) {
+        auto& log = *static_cast<std::vector<std::string>*>(data);
+        if (GST_PAD_PROBE_INFO_TYPE(info) & GST_PAD_PROBE_TYPE_BUFFER) {
+          log.push_back(std::format(
+              "frame {}", GST_BUFFER_PTS(GST_PAD_PROBE_INFO_BUFFER(info)) / (40 * GST_MSECOND)));
+        } else {
+          log.push_back(GST_EVENT_TYPE_NAME(GST_PAD_PROBE_INFO_EVENT(info)));
+        }
+        return GST_PAD_PROBE_OK;
+      },
+      &seen, nullptr);
+  push(0);
+  gst_harness_push_event(harness_.get(), gst_event_new_tag(gst_tag_list_new_empty()));
+  push(1);
+  gst_harness_push_event(harness_.get(), gst_event_new_gap(pts(2), 40 * GST_MSECOND));
+  const CapsPtr larger(gst_caps_from_string(caps("NV12", 256, 192).c_str()));
+  gst_harness_push_event(harness_.get(), gst_event_new_caps(larger.get()));
+  gst_harness_push(harness_.get(), make_frame(pts(3), "NV12", 256, 192).release());
+  GstSegment segment;
+  gst_segment_init(&segment, GST_FORMAT_TIME);
+  segment.start = pts(4);
+  gst_harness_push_event(harness_.get(), gst_event_new_segment(&segment));
+  gst_harness_push(harness_.get(), make_frame(pts(4), "NV12", 256, 192).release());
+  gst_harness_push_event(harness_.get(), gst_event_new_eos());
+  ASSERT_TRUE(await_eos());
+  // The harness's own first events passed before or after the probe was set.
+  seen.erase(seen.begin(), std::find(seen.begin(), seen.end(), "frame 0"));
+  EXPECT_EQ(seen, (std::vector<std::string>{"frame 0", "tag", "frame 1", "gap", "caps", "frame 3",
+                                            "segment", "frame 4", "eos"}));
+  EXPECT_TRUE(errors().empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(cpu, L05, Values("cpu"));
+INSTANTIATE_TEST_SUITE_P(sim, L05, Values("sim"));
+
+}  // namespace
+}  // namespace penstock::gst
