@@ -306,7 +306,7 @@ void read_origin(JsonObject& root) {
   if (!root.has("origin")) return;
   JsonObject object = child(root, "origin");
   std::string text;
-  for (const char* key : {"registry", "package", "version", "sha256", "url", "converter"}) {
+  for (const char* key : {"registry", "package", "version", "sha256", "url", "recipe"}) {
     object.allow(key, text);
   }
   object.finish();

@@ -24,8 +24,9 @@
 namespace penstock {
 
 struct SessionOptions {
-  int threads = 1;                                     ///< Intra-op threads of one run.
-  std::filesystem::path engine_library;                ///< Empty: the build's default.
+  int threads = 1;                       ///< Intra-op threads of one run.
+  int concurrent_runs = 1;               ///< Runs expected at once; > 1: idle threads don't spin.
+  std::filesystem::path engine_library;  ///< Empty: the build's default.
   std::size_t output_budget = std::size_t{256} << 20;  ///< Bytes of outputs alive at once.
 };
 
@@ -37,12 +38,20 @@ class Session {
   virtual const std::vector<TensorSpec>& outputs() const = 0;
 
   /// Checks every input against its spec (contract M03), then runs on the device after the inputs'
-  /// fences. The returned tensors carry the run's fence; inputs live until it has passed.
+  /// fences. Inputs are matched by name, in any order. The returned tensors (in the order of
+  /// outputs()) carry the run's fence; inputs live until it has passed. A model with outputs whose
+  /// shape only the run can tell makes this wait for the run. kInvalidArgument: an input is wrong;
+  /// kExhausted: the output budget is held by earlier results; kDevice: the engine failed (maybe by
+  /// the fence).
   virtual Result<std::vector<Tensor>> run(std::span<const Tensor> inputs) = 0;
 };
 
 /// Loads the manifest's artefact with its engine. Every failure names model, engine and cause.
 Result<std::shared_ptr<Session>> open_session(DevicePtr device, const Manifest& manifest,
                                               const SessionOptions& options = {});
+
+/// For `doctor`: what an ONNX Runtime library (empty: the build's default) offers.
+Result<std::vector<std::string>> onnxruntime_providers(const std::filesystem::path& library = {});
+Result<std::string> onnxruntime_version(const std::filesystem::path& library = {});
 
 }  // namespace penstock

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "penstock/model/onnx_reader.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <format>
+#include <set>
+
+#include "penstock/base/checked.h"
+#include "penstock/base/unique_fd.h"
+#include "penstock/model/manifest_parser.h"
+#include "penstock/model/protobuf_wire.h"
+
+namespace penstock {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+/// Subgraphs in attributes in subgraphs: exporters reach 3 or 4 (loops in branches).
+constexpr int kMaxNesting = 32;
+constexpr std::size_t kMaxModelBytes = (std::size_t{1} << 31) - 1;
+
+std::optional<DataType> data_type(std::uint64_t onnx) {
+  switch (onnx) {
+    case 1:
+      return DataType::kFloat32;
+    case 2:
+      return DataType::kUint8;
+    case 3:
+      return DataType::kInt8;
+    case 6:
+      return DataType::kInt32;
+    case 7:
+      return DataType::kInt64;
+    case 9:
+      return DataType::kBool;
+    case 10:
+      return DataType::kFloat16;
+    case 11:
+      return DataType::kFloat64;
+    default:
+      return std::nullopt;
+  }
+}
+
+/// Field numbers below are onnx.proto's; the function's name says the message.
+class Walker {
+ public:
+  explicit Walker(std::size_t file_size) : file_size_(file_size) {}
+
+  Result<OnnxSummary> model(Bytes message) {
+    bool has_graph = false;
+    WireReader reader(message);
+    while (reader.next() && !error_) {
+      if (reader.is_varint(1)) summary_.ir_version = static_cast<std::int64_t>(reader.value());
+      if (reader.is_bytes(2)) summary_.producer = reader.text();
+      if (reader.is_bytes(7)) {
+        has_graph = true;
+        graph(reader.bytes(), 0);
+      }
+      if (reader.is_bytes(20)) training(reader.bytes());
+      if (reader.is_bytes(25)) function(reader.bytes());
+    }
+    finish(reader, "the model");
+    if (!error_ && (!has_graph || summary_.ir_version < 1)) {
+      corrupt(has_graph ? "it has no IR version" : "it has no graph");
+    }
+    if (error_) return std::unexpected(*error_);
+    std::erase_if(summary_.inputs,
+                  [this](const OnnxValueInfo& v) { return initialisers_.contains(v.name); });
+    summary_.external_files.assign(external_.begin(), external_.end());
+    return std::move(summary_);
+  }
+
+ private:
+  void corrupt(std::string why) {
+    if (!error_) error_.emplace(ErrorKind::kCorrupt, "not a plausible ONNX model: " + why);
+  }
+  void finish(const WireReader& reader, std::string_view what) {
+    if (!reader.ok()) corrupt(std::format("{} is truncated or not protobuf", what));
+  }
+
+  void training(Bytes message) {
+    WireReader reader(message);
+    while (reader.next() && !error_) {
+      if (reader.is_bytes(1) || reader.is_bytes(2)) graph(reader.bytes(), 1);
+    }
+    finish(reader, "its training information");
+  }
+
+  void function(Bytes message) {
+    WireReader reader(message);
+    while (reader.next() && !error_) {
+      if (reader.is_bytes(7)) node(reader.bytes(), 1);
+      if (reader.is_bytes(11)) attribute(reader.bytes(), 1);
+    }
+    finish(reader, "a function");
+  }
+
+  void graph(Bytes message, int depth) {
+    if (depth > kMaxNesting) return corrupt(std::format("graphs nest deeper than {}", kMaxNesting));
+    WireReader reader(message);
+    while (reader.next() && !error_) {
+      if (reader.is_bytes(1)) node(reader.bytes(), depth);
+      if (reader.is_bytes(5)) {
+        const std::string name = tensor(reader.bytes());
+        if (depth == 0) initialisers_.insert(name);
+      }
+      if (reader.is_bytes(15)) sparse_tensor(reader.bytes());
+      if (depth == 0 && reader.is_bytes(11)) summary_.inputs.push_back(value_info(reader.bytes()));
+      if (depth == 0 && reader.is_bytes(12)) summary_.outputs.push_back(value_info(reader.bytes()));
+    }
+    finish(reader, "a graph");
+  }
+
+  void node(Bytes message, int depth) {
+    WireReader reader(message);
+    while (reader.next() && !error_) {
+      if (reader.is_bytes(5)) attribute(reader.bytes(), depth);
+    }
+    finish(reader, "a node");
+  }
+
+  void attribute(Bytes message, int depth) {
+    WireReader reader(message);
+    while (reader.next() && !error_) {
+      if (reader.is_bytes(5) || reader.is_bytes(10)) tensor(reader.bytes());
+      if (reader.is_bytes(6) || reader.is_bytes(11)) graph(reader.bytes(), depth + 1);
+      if (reader.is_bytes(22) || reader.is_bytes(23)) sparse_tensor(reader.bytes());
+    }
+    finish(reader, "an attribute");
+  }
+
+  void sparse_tensor(Bytes message) {
+    WireReader reader(message);
+    while (reader.next() && !error_) {
+      if (reader.is_bytes(1) || reader.is_bytes(2)) tensor(reader.bytes());
+    }
+    finish(reader, "a sparse tensor");
+  }
+
+  /// Returns the tensor's name.
+  std::string tensor(Bytes message) {
+    std::string name;
+    std::vector<std::int64_t> dims;
+    bool external = false;
+    WireReader reader(message);
+    while (reader.next() && !error_) {
+      if (reader.is_varint(1)) dims.push_back(static_cast<std::int64_t>(reader.value()));
+      if (reader.is_bytes(1)) {
+        WireReader packed(reader.bytes());
+        std::uint64_t dim = 0;
+        while (!packed.at_end()) {
+          if (!packed.read_varint(dim)) {
+            corrupt("a tensor's dimensions are broken");
+            return name;
+          }
+          dims.push_back(static_cast<std::int64_t>(dim));
+        }
+      }
+      if (reader.is_bytes(8)) name = reader.text();
+      if (reader.is_bytes(13)) {
+        external = true;
+        external_entry(reader.bytes());
+      }
+    }
+    finish(reader, "a tensor");
+    std::int64_t elements = 1;
+    for (const std::int64_t dim : dims) {
+      const auto product = dim < 0 ? std::nullopt : checked_product(elements, dim);
+      if (!product) {
+        corrupt(std::format("tensor '{}' has a negative or overflowing shape", name));
+        return name;
+      }
+      elements = *product;
+    }
+    // Every element takes at least a byte in each of TensorProto's encodings.
+    if (!external && std::cmp_greater(elements, file_size_)) {
+      corrupt(std::format("tensor '{}' claims {} elements, the file has {} bytes", name, elements,
+                          file_size_));
+    }
+    return name;
+  }
+
+  void external_entry(Bytes message) {
+    std::string_view key, value;
+    WireReader reader(message);
+    while (reader.next()) {
+      if (reader.is_bytes(1)) key = reader.text();
+      if (reader.is_bytes(2)) value = reader.text();
+    }
+    finish(reader, "an external data entry");
+    if (key == "location") external_.emplace(value);
+  }
+
+  OnnxValueInfo value_info(Bytes message) {
+    OnnxValueInfo info;
+    WireReader reader(message);
+    while (reader.next() && !error_) {
+      if (reader.is_bytes(1)) info.name = reader.text();
+      if (reader.is_bytes(2)) type(reader.bytes(), info);
+    }
+    finish(reader, "a value");
+    return info;
+  }
+
+  void type(Bytes message, OnnxValueInfo& info) {
+    WireReader reader(message);
+    while (reader.next() && !error_) {
+      if (!reader.is_bytes(1)) continue;  // sequences, maps: no type
+      WireReader tensor_type(reader.bytes());
+      while (tensor_type.next() && !error_) {
+        if (tensor_type.is_varint(1)) info.type = data_type(tensor_type.value());
+        if (tensor_type.is_bytes(2)) shape(tensor_type.bytes(), info);
+      }
+      finish(tensor_type, "a value's type");
+    }
+    finish(reader, "a value's type");
+  }
+
+  void shape(Bytes message, OnnxValueInfo& info) {
+    info.has_shape = true;
+    WireReader reader(message);
+    while (reader.next() && !error_) {
+      if (!reader.is_bytes(1)) continue;
+      Dimension dim{1, kMaxSymbolicDimension, {}};
+      WireReader field(reader.bytes());
+      while (field.next()) {
+        if (field.is_varint(1)) dim = Dimension::fixed(static_cast<std::int64_t>(field.value()));
+        if (field.is_bytes(2)) dim = {1, kMaxSymbolicDimension, std::string(field.text())};
+      }
+      finish(field, "a dimension");
+      info.dims.push_back(std::move(dim));
+    }
+    finish(reader, "a shape");
+    std::int64_t elements = 1;
+    for (const Dimension& dim : info.dims) {
+      if (!dim.is_fixed()) continue;
+      const auto product = dim.minimum < 0 ? std::nullopt : checked_product(elements, dim.minimum);
+      if (!product) {
+        return corrupt(std::format("value '{}' has a negative or overflowing shape", info.name));
+      }
+      elements = *product;
+    }
+  }
+
+  const std::size_t file_size_;
+  std::optional<Error> error_;
+  OnnxSummary summary_;
+  std::set<std::string> initialisers_;
+  std::set<std::string> external_;
+};
+
+}  // namespace
+
+Result<OnnxSummary> read_onnx_summary(std::span<const std::byte> model) {
+  return Walker(model.size()).model(model);
+}
+
+Result<std::vector<std::byte>> read_model_file(const std::filesystem::path& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat status{};
+  if (!fd.is_valid() || ::fstat(fd.get(), &status) != 0) {
+    return fail(errno == ENOENT ? ErrorKind::kNotFound : ErrorKind::kIo,
+                std::format("cannot open '{}': {}", path.string(), std::strerror(errno)));
+  }
+  if (!S_ISREG(status.st_mode) || std::cmp_greater(status.st_size, kMaxModelBytes)) {
+    return fail(ErrorKind::kUnsupported,
+                std::format("'{}' is no regular file of at most 2 GiB", path.string()));
+  }
+  std::vector<std::byte> bytes(static_cast<std::size_t>(status.st_size));
+  std::size_t size = 0;
+  while (size < bytes.size()) {
+    const ssize_t got = ::read(fd.get(), bytes.data() + size, bytes.size() - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      return fail(ErrorKind::kIo,
+                  std::format("cannot read '{}': {}", path.string(), std::strerror(errno)));
+    }
+    if (got == 0) break;
+    size += static_cast<std::size_t>(got);
+  }
+  bytes.resize(size);
+  return bytes;
+}
+
+Result<OnnxSummary> inspect_model(const std::filesystem::path& path) {
+  auto bytes = read_model_file(path);
+  if (!bytes) return std::unexpected(bytes.error());
+  auto summary = read_onnx_summary(*bytes);
+  if (!summary) {
+    return std::unexpected(std::move(summary).error().context(std::format("'{}'", path.string())));
+  }
+  return summary;
+}
+
+}  // namespace penstock

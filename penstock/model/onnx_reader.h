@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A bounded look into an ONNX file before an engine gets it: what it takes and gives, and which
+// other files it wants to read. It walks the protobuf wire format in one pass, in memory and time
+// linear in the file's size, and refuses what no exporter writes: broken framing, deep nesting,
+// tensors that claim more elements than the file has bytes. It does not validate the graph; engines
+// do.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "penstock/base/error.h"
+#include "penstock/memory/tensor.h"
+
+namespace penstock {
+
+struct OnnxValueInfo {
+  std::string name;
+  std::optional<DataType> type;  ///< Nothing: a type that Penstock has no word for.
+  bool has_shape = false;
+  /// Fixed sizes; a symbol (or nothing known) has the full symbolic range. Empty for a scalar.
+  std::vector<Dimension> dims;
+};
+
+struct OnnxSummary {
+  std::int64_t ir_version = 0;
+  std::string producer;
+  std::vector<OnnxValueInfo> inputs;        ///< Graph inputs, without those that are initialisers.
+  std::vector<OnnxValueInfo> outputs;       ///< Of the top graph.
+  std::vector<std::string> external_files;  ///< Locations as written, sorted, each once.
+};
+
+/// kCorrupt when this is no plausible ONNX model.
+Result<OnnxSummary> read_onnx_summary(std::span<const std::byte> model);
+
+/// The same for a file of at most 2 GiB (protobuf's own limit).
+Result<OnnxSummary> inspect_model(const std::filesystem::path& path);
+
+/// All bytes of a model file; kUnsupported over 2 GiB.
+Result<std::vector<std::byte>> read_model_file(const std::filesystem::path& path);
+
+}  // namespace penstock

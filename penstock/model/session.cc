@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "penstock/model/session.h"
+
+#include <format>
+
+#include "penstock/model/onnxruntime/ort_session.h"
+
+namespace penstock {
+
+Result<std::shared_ptr<Session>> open_session(DevicePtr device, const Manifest& manifest,
+                                              const SessionOptions& options) {
+  if (!device) return fail(ErrorKind::kInvalidArgument, "a session needs a device");
+  if (manifest.engine == "onnxruntime") {
+    return open_onnxruntime_session(std::move(device), manifest, options);
+  }
+  return fail(ErrorKind::kUnsupported,
+              std::format("model '{}': this build has no engine '{}'; it has: onnxruntime",
+                          manifest.name, manifest.engine));
+}
+
+}  // namespace penstock
