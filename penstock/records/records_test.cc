@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "penstock/records/records.h"
+
+#include <gtest/gtest.h>
+#include <simdjson.h>
+
+namespace penstock {
+namespace {
+
+TEST(JsonLine, GivenAFrameWithoutObjects_WhenWritten_ThenEveryKeyIsThere) {
+  FrameResult result;
+  result.source = "vtest.avi";
+  result.frame = 7;
+  result.pts_ns = 700000000;
+  result.width = 768;
+  result.height = 576;
+  EXPECT_EQ(to_json_line(result),
+            R"({"source":"vtest.avi","frame":7,"pts_ns":700000000,"width":768,"height":576,)"
+            R"("objects":[]})");
+}
+
+TEST(JsonLine, GivenObjects_WhenWritten_ThenTheyFollowInOrder) {
+  FrameResult result;
+  result.source = "a \"b\"\n";
+  result.objects = {{.class_id = 0,
+                     .label = "person",
+                     .confidence = 0.75f,
+                     .x = 10.5f,
+                     .y = 20,
+                     .width = 30.25f,
+                     .height = 40},
+                    {.class_id = 56, .label = "\xff", .confidence = 0.5f}};
+  EXPECT_EQ(
+      to_json_line(result),
+      R"({"source":"a \"b\"\n","frame":0,"pts_ns":-1,"width":0,"height":0,"objects":[)"
+      R"({"label":"person","class_id":0,"confidence":0.75,"x":10.5,"y":20,"w":30.25,"h":40},)"
+      "{\"label\":\"\xef\xbf\xbd\",\"class_id\":56,\"confidence\":0.5,\"x\":0,\"y\":0,\"w\":0,"
+      "\"h\":0}]}");
+}
+
+TEST(JsonLine, GivenThreeHundredObjects_WhenWritten_ThenAnotherParserCountsThemOnOneLine) {
+  FrameResult result;
+  for (int i = 0; i < 300; ++i) {
+    result.objects.push_back({.class_id = i, .label = "x", .confidence = 1.0f / float(i + 1)});
+  }
+  const std::string line = to_json_line(result);
+  EXPECT_EQ(line.find('\n'), std::string::npos);
+  simdjson::dom::parser parser;
+  simdjson::dom::element document;
+  ASSERT_EQ(parser.parse(line).get(document), simdjson::SUCCESS);
+  simdjson::dom::array objects;
+  ASSERT_EQ(document["objects"].get(objects), simdjson::SUCCESS);
+  ASSERT_EQ(objects.size(), 300u);
+  double confidence = 0;
+  ASSERT_EQ(objects.at(6)["confidence"].get(confidence), simdjson::SUCCESS);
+  EXPECT_FLOAT_EQ(static_cast<float>(confidence), 1.0f / 7);
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "penstock/task/output_decoder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "penstock/task/test_nanodet.h"
+
+namespace penstock {
+namespace {
+
+using ::testing::HasSubstr;
+
+DetectionBlock block_of(std::initializer_list<DetectionRecord> records) {
+  DetectionBlock block{};
+  for (const DetectionRecord& record : records) block.records[block.count++] = record;
+  return block;
+}
+
+// 768 x 576 into 416: scaled 416 x 312, 52 rows of padding above.
+Letterbox clip() {
+  return *Letterbox::plan({0, 0, 768, 576}, 768, 576, 416, 416, Fit::kLetterboxCenter);
+}
+
+TEST(P05, GivenRecords_WhenTurnedIntoDetections_ThenTheyAreInSourcePixelsWithLabels) {
+  const auto detections =
+      to_detections(block_of({{104, 52 + 78, 208, 52 + 156, 0.75f, 1}, {0, 52, 416, 364, 0.5f, 7}}),
+                    clip(), {"person", "bicycle"});
+  ASSERT_EQ(detections.size(), 2u);
+  EXPECT_EQ(detections[0].label, "bicycle");
+  EXPECT_EQ(detections[0].class_id, 1);
+  EXPECT_FLOAT_EQ(detections[0].confidence, 0.75f);
+  EXPECT_FLOAT_EQ(detections[0].x, 192);
+  EXPECT_FLOAT_EQ(detections[0].y, 144);
+  EXPECT_FLOAT_EQ(detections[0].width, 192);
+  EXPECT_FLOAT_EQ(detections[0].height, 144);
+  EXPECT_EQ(detections[1].label, "class 7");
+  EXPECT_FLOAT_EQ(detections[1].width, 768);
+  EXPECT_FLOAT_EQ(detections[1].height, 576);
+}
+
+TEST(P05, GivenBoxesOverTheEdgeOrInThePadding_WhenTurned_ThenTheyAreClippedOrDropped) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  const auto detections =
+      to_detections(block_of({{-50, 0, 52, 130, 0.9f, 0},     // over the left and upper edge
+                              {10, 10, 100, 51, 0.8f, 0},     // in the padding
+                              {50, 200, 50, 240, 0.7f, 0},    // empty
+                              {90, 240, 50, 200, 0.6f, 0},    // inside out
+                              {kNan, 200, 50, 240, 0.5f, 0},  // not a box
+                              {10, 200, 50, 240, kNan, 0}}),  // not a score
+                    clip(), {"person"});
+  ASSERT_EQ(detections.size(), 1u);
+  EXPECT_FLOAT_EQ(detections[0].x, 0);
+  EXPECT_FLOAT_EQ(detections[0].y, 0);
+  EXPECT_FLOAT_EQ(detections[0].width, 96);
+  EXPECT_FLOAT_EQ(detections[0].height, 144);
+}
+
+TEST(Detections, GivenABlockWithAnAbsurdCount_WhenTurned_ThenNothingBehindItIsRead) {
+  DetectionBlock block{};
+  block.count = 0xffffffffu;
+  for (DetectionRecord& record : block.records) record = {10, 100, 20, 120, 0.5f, -3};
+  const auto detections = to_detections(block, clip(), {"person"});
+  ASSERT_EQ(detections.size(), 300u);
+  EXPECT_EQ(detections[0].label, "class -3");
+}
+
+TEST(Decoder, GivenAnUnknownFamily_WhenCreated_ThenItIsNamed) {
+  Manifest manifest;
+  manifest.name = "mine";
+  manifest.family = "yolov9000";
+  const auto decoder = create_decoder(manifest, {});
+  ASSERT_FALSE(decoder);
+  EXPECT_EQ(decoder.error().kind(), ErrorKind::kUnsupported);
+  EXPECT_THAT(decoder.error().message(), HasSubstr("yolov9000"));
+  EXPECT_THAT(decoder.error().message(), HasSubstr("mine"));
+}
+
+TEST(Decoder, GivenOptionsOutOfRange_WhenCreated_ThenTheyAreRefused) {
+  const Manifest manifest = testing::NanodetOutputs(416, 80).manifest();
+  EXPECT_TRUE(create_decoder(manifest, {}));
+  EXPECT_TRUE(create_decoder(manifest, {.threshold = 0, .iou_threshold = 1}));
+  EXPECT_FALSE(create_decoder(manifest, {.threshold = -0.1f}));
+  EXPECT_FALSE(create_decoder(manifest, {.threshold = 1.1f}));
+  EXPECT_FALSE(create_decoder(manifest, {.threshold = std::nanf("")}));
+  EXPECT_FALSE(create_decoder(manifest, {.iou_threshold = std::nanf("")}));
+  EXPECT_FALSE(create_decoder(manifest, {.iou_threshold = 2}));
+  EXPECT_FALSE(create_decoder(manifest, {.max_objects = 0}));
+  EXPECT_FALSE(create_decoder(manifest, {.max_objects = 301}));
+}
+
+}  // namespace
+}  // namespace penstock
