@@ -103,6 +103,7 @@ class OpenedFrameInference final : public FrameInference {
 Result<std::unique_ptr<FrameInference>> FrameInference::open(DevicePtr device,
                                                              const Manifest& manifest,
                                                              const InferenceOptions& options) {
+  if (device == nullptr) return fail(ErrorKind::kInvalidArgument, "inference needs a device");
   const auto where = [&](const Error& error) {
     return std::unexpected(error.context(
         std::format("opening model '{}' on {}", manifest.name, to_string(device->id()))));
@@ -115,8 +116,9 @@ Result<std::unique_ptr<FrameInference>> FrameInference::open(DevicePtr device,
                       : options.policy == Policy::kThroughput ? cores
                                                               : 1;
   const int threads = options.policy == Policy::kThroughput ? 1 : std::max(1, cores / workers);
-  auto session = open_session(device, manifest,
-                              {.threads = threads, .engine_library = options.engine_library});
+  auto session = open_session(
+      device, manifest,
+      {.threads = threads, .concurrent_runs = workers, .engine_library = options.engine_library});
   if (!session) return where(session.error());
   const auto min_batch = minimum_batch(**session, options.batch_size);
   if (!min_batch) return where(min_batch.error());
