@@ -7,6 +7,8 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
 export CCACHE_DIR=${CCACHE_DIR:-$PENSTOCK_CACHE/ccache} CCACHE_MAXSIZE=${CCACHE_MAXSIZE:-3G}
+# A clone elsewhere finds what another one compiled.
+export CCACHE_BASEDIR=$PENSTOCK_REPO CCACHE_NOHASHDIR=1
 [[ $PENSTOCK_USERLAND != host && -z ${PENSTOCK_INSIDE:-} ]] || exec "$@"
 root=$PENSTOCK_USERLAND
 
