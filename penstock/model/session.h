@@ -24,9 +24,9 @@
 namespace penstock {
 
 struct SessionOptions {
-  int threads = 1;                       ///< Intra-op threads of one run.
-  int concurrent_runs = 1;               ///< Runs expected at once; > 1: idle threads don't spin.
-  std::filesystem::path engine_library;  ///< Empty: the build's default.
+  int threads = 1;                         ///< Intra-op threads of one run.
+  int concurrent_runs = 1;                 ///< Runs expected at once; > 1: idle threads don't spin.
+  std::filesystem::path engine_library{};  ///< Empty: the build's default.
   std::size_t output_budget = std::size_t{256} << 20;  ///< Bytes of outputs alive at once.
 };
 
