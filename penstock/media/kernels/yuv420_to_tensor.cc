@@ -86,27 +86,37 @@ void blend_rows_interleaved(const std::uint8_t* ua, const std::uint8_t* ub, cons
   });
 }
 
-// Everything about colour and normalisation that is constant over a frame. The fixed-point sums
-// that come in carry 7 + 14 fraction bits.
-struct ColorConstants {
-  float y, r_v, g_u, g_v, b_u;
-  std::array<float, 3> base;
-
-  explicit ColorConstants(const YuvCoefficients& c) {
-    constexpr float kUnit = 1.0f / (1 << (kFraction + 14));
-    y = c.y_scale * kUnit;
-    r_v = c.r_v * kUnit;
-    g_u = c.g_u * kUnit;
-    g_v = c.g_v * kUnit;
-    b_u = c.b_u * kUnit;
-    const float luma = -c.y_scale * c.y_offset;
-    base = {luma - 128.0f * c.r_v, luma - 128.0f * (c.g_u + c.g_v), luma - 128.0f * c.b_u};
-  }
+// One stored channel as a function of the fixed-point sums (which carry 7 + 14 fraction bits):
+// y * Y + u * U + v * V + base, then limited to what levels 0 and 255 become. Normalisation is
+// folded in, so clamping after it is the same as clamping levels before it.
+struct Channel {
+  float y, u, v, base, low, high;
 };
+
+Channel make_channel(const YuvCoefficients& c, double u, double v, double gain, double bias) {
+  constexpr double kUnit = 1.0 / (1 << (kFraction + 14));
+  const double base = -double{c.y_scale} * c.y_offset - 128.0 * (u + v);
+  return {.y = static_cast<float>(c.y_scale * gain * kUnit),
+          .u = static_cast<float>(u * gain * kUnit),
+          .v = static_cast<float>(v * gain * kUnit),
+          .base = static_cast<float>(base * gain + bias),
+          .low = static_cast<float>(std::min(bias, 255.0 * gain + bias)),
+          .high = static_cast<float>(std::max(bias, 255.0 * gain + bias))};
+}
+
+struct Channels {
+  Channel r, g, b;
+};
+
+Channels make_channels(const YuvCoefficients& c, const TensorTarget& target) {
+  return {.r = make_channel(c, 0, c.r_v, target.gain[0], target.bias[0]),
+          .g = make_channel(c, c.g_u, c.g_v, target.gain[1], target.bias[1]),
+          .b = make_channel(c, c.b_u, 0, target.gain[2], target.bias[2])};
+}
 
 // One row of pixels, from the blended rows to the tensor. `out` has the row's first element of each
 // stored channel; interleaved: out[0] the row's first element.
-void store_row(const SamplingPlan& plan, const ColorConstants& color, const TensorTarget& target,
+void store_row(const SamplingPlan& plan, const Channels& channels, const TensorTarget& target,
                const std::int16_t* luma_row, const std::int16_t* chroma_row,
                std::array<float*, 3> out) {
   const hn::ScalableTag<float> df;
@@ -116,14 +126,16 @@ void store_row(const SamplingPlan& plan, const ColorConstants& color, const Tens
   const std::size_t lanes = hn::Lanes(df);
   const auto width = static_cast<std::size_t>(plan.box.scaled_width);
 
-  const auto y_scale = hn::Set(df, color.y);
-  const auto r_v = hn::Set(df, color.r_v);
-  const auto g_u = hn::Set(df, color.g_u);
-  const auto g_v = hn::Set(df, color.g_v);
-  const auto b_u = hn::Set(df, color.b_u);
-  const auto normalise = [&](hn::Vec<decltype(df)> level, std::size_t c) HWY_ATTR {
-    const auto clamped = hn::Min(hn::Max(level, hn::Zero(df)), hn::Set(df, 255.0f));
-    return hn::MulAdd(clamped, hn::Set(df, target.gain[c]), hn::Set(df, target.bias[c]));
+  // Copies: what is stored could alias what is behind the references.
+  const Channels ch = channels;
+  const bool interleaved = target.interleaved;
+  const bool bgr = target.bgr;
+  const std::uint16_t* const luma_index = plan.luma_columns.index.data();
+  const std::uint16_t* const chroma_index = plan.chroma_columns.index.data();
+  const std::uint32_t* const luma_weights = plan.luma_columns.weights.data();
+  const std::uint32_t* const chroma_weights = plan.chroma_columns.weights.data();
+  const auto limit = [&](hn::Vec<decltype(df)> value, const Channel& c) HWY_ATTR {
+    return hn::Min(hn::Max(value, hn::Set(df, c.low)), hn::Set(df, c.high));
   };
 
   // Pairs of neighbours are collected a chunk at a time by scalar loads: as fast as the gather
@@ -133,17 +145,15 @@ void store_row(const SamplingPlan& plan, const ColorConstants& color, const Tens
   HWY_ALIGN std::uint64_t chroma_pairs[kChunk] = {};
   for (std::size_t start = 0; start < width; start += kChunk) {
     const std::size_t count = std::min(kChunk, width - start);
-    const std::uint16_t* luma_index = plan.luma_columns.index.data() + start;
-    const std::uint16_t* chroma_index = plan.chroma_columns.index.data() + start;
     for (std::size_t i = 0; i < count; ++i) {
-      std::memcpy(&luma_pairs[i], luma_row + luma_index[i], sizeof luma_pairs[i]);
-      std::memcpy(&chroma_pairs[i], chroma_row + 2 * chroma_index[i], sizeof chroma_pairs[i]);
+      std::memcpy(&luma_pairs[i], luma_row + luma_index[start + i], sizeof luma_pairs[i]);
+      std::memcpy(&chroma_pairs[i], chroma_row + 2 * chroma_index[start + i],
+                  sizeof chroma_pairs[i]);
     }
     for (std::size_t i = 0; i < count; i += lanes) {
       const std::size_t x = start + i;
-      const auto luma_weights = hn::BitCast(d16, hn::LoadU(du32, &plan.luma_columns.weights[x]));
-      const auto chroma_weights =
-          hn::BitCast(d16, hn::LoadU(du32, &plan.chroma_columns.weights[x]));
+      const auto y_weights = hn::BitCast(d16, hn::LoadU(du32, luma_weights + x));
+      const auto uv_weights = hn::BitCast(d16, hn::LoadU(du32, chroma_weights + x));
       const auto y_pair = hn::BitCast(d16, hn::LoadU(du32, luma_pairs + i));
       hn::Vec<decltype(du32)> left, right;  // (U, V) of the left and of the right neighbour
       hn::LoadInterleaved2(du32, reinterpret_cast<const std::uint32_t*>(chroma_pairs + i), left,
@@ -152,22 +162,21 @@ void store_row(const SamplingPlan& plan, const ColorConstants& color, const Tens
           hn::OddEven(hn::BitCast(d16, hn::ShiftLeft<16>(right)), hn::BitCast(d16, left));
       const auto v_pair =
           hn::OddEven(hn::BitCast(d16, right), hn::BitCast(d16, hn::ShiftRight<16>(left)));
-      const auto y = hn::ConvertTo(df, hn::WidenMulPairwiseAdd(d32, y_pair, luma_weights));
-      const auto u = hn::ConvertTo(df, hn::WidenMulPairwiseAdd(d32, u_pair, chroma_weights));
-      const auto v = hn::ConvertTo(df, hn::WidenMulPairwiseAdd(d32, v_pair, chroma_weights));
+      const auto y = hn::ConvertTo(df, hn::WidenMulPairwiseAdd(d32, y_pair, y_weights));
+      const auto u = hn::ConvertTo(df, hn::WidenMulPairwiseAdd(d32, u_pair, uv_weights));
+      const auto v = hn::ConvertTo(df, hn::WidenMulPairwiseAdd(d32, v_pair, uv_weights));
 
-      const auto r =
-          normalise(hn::MulAdd(y, y_scale, hn::MulAdd(v, r_v, hn::Set(df, color.base[0]))), 0);
-      const auto g =
-          normalise(hn::MulAdd(y, y_scale,
-                               hn::MulAdd(u, g_u, hn::MulAdd(v, g_v, hn::Set(df, color.base[1])))),
-                    1);
-      const auto b =
-          normalise(hn::MulAdd(y, y_scale, hn::MulAdd(u, b_u, hn::Set(df, color.base[2]))), 2);
-      const auto first = target.bgr ? b : r;
-      const auto third = target.bgr ? r : b;
+      auto r = hn::MulAdd(v, hn::Set(df, ch.r.v), hn::Set(df, ch.r.base));
+      auto g = hn::MulAdd(v, hn::Set(df, ch.g.v), hn::Set(df, ch.g.base));
+      auto b = hn::MulAdd(u, hn::Set(df, ch.b.u), hn::Set(df, ch.b.base));
+      g = hn::MulAdd(u, hn::Set(df, ch.g.u), g);
+      r = limit(hn::MulAdd(y, hn::Set(df, ch.r.y), r), ch.r);
+      g = limit(hn::MulAdd(y, hn::Set(df, ch.g.y), g), ch.g);
+      b = limit(hn::MulAdd(y, hn::Set(df, ch.b.y), b), ch.b);
+      const auto first = bgr ? b : r;
+      const auto third = bgr ? r : b;
       const std::size_t left_over = count - i;
-      if (target.interleaved) {
+      if (interleaved) {
         if (left_over >= lanes) {
           hn::StoreInterleaved3(first, g, third, df, out[0] + 3 * x);
         } else {
@@ -208,7 +217,7 @@ void fill_padding(const TensorTarget& target, std::size_t plane, std::size_t sta
 void run(const SamplingPlan& plan, const Yuv420Source& source, const YuvCoefficients& coefficients,
          const TensorTarget& target, std::int16_t* luma_row, std::int16_t* chroma_row) {
   const Letterbox& box = plan.box;
-  const ColorConstants color(coefficients);
+  const Channels channels = make_channels(coefficients, target);
   const auto width = static_cast<std::size_t>(box.input_width);
   const auto plane = width * static_cast<std::size_t>(box.input_height);
   const auto pad_x = static_cast<std::size_t>(box.pad_x);
@@ -239,7 +248,8 @@ void run(const SamplingPlan& plan, const Yuv420Source& source, const YuvCoeffici
     }
     fill_padding(target, plane, at, pad_x);
     float* first = target.data + pixel * (at + pad_x);
-    store_row(plan, color, target, luma_row, chroma_row, {first, first + plane, first + 2 * plane});
+    store_row(plan, channels, target, luma_row, chroma_row,
+              {first, first + plane, first + 2 * plane});
     fill_padding(target, plane, at + pad_x + scaled, width - pad_x - scaled);
   }
   fill_padding(target, plane, at, plane - at);
