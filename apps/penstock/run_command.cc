@@ -92,11 +92,11 @@ std::optional<CopyClass> parse_copy_class(std::string_view text) {
 }
 
 /// The rows of peninfer's `stats` property.
-ElementReading read_element(GstElement* infer) {
-  ElementReading reading;
+std::vector<CopyLedger::Row> read_ledger(GstElement* infer) {
+  std::vector<CopyLedger::Row> ledger;
   GstStructure* stats = nullptr;
   g_object_get(infer, "stats", &stats, nullptr);
-  if (stats == nullptr) return reading;
+  if (stats == nullptr) return ledger;
   const GValue* rows = gst_structure_get_value(stats, "ledger");
   const guint size = rows != nullptr ? gst_value_list_get_size(rows) : 0;
   for (guint i = 0; i < size; ++i) {
@@ -108,11 +108,10 @@ ElementReading read_element(GstElement* infer) {
     gst_structure_get_uint64(row, "count", &count);
     gst_structure_get_uint64(row, "bytes", &bytes);
     const auto copy_class = parse_copy_class(name != nullptr ? name : "");
-    if (copy_class)
-      reading.ledger.push_back({*copy_class, site != nullptr ? site : "", count, bytes});
+    if (copy_class) ledger.push_back({*copy_class, site != nullptr ? site : "", count, bytes});
   }
   gst_structure_free(stats);
-  return reading;
+  return ledger;
 }
 
 std::optional<FrameReading> read_frame(GstBuffer* buffer) {
@@ -158,7 +157,7 @@ int run_with(const Flags& flags) {
   }
   options.convert = flags.convert;
   options.read_frame = read_frame;
-  options.read_element = read_element;
+  options.read_ledger = read_ledger;
   const bool quiet = flags.quiet;
   options.on_plan = [quiet](const std::string& line) {
     if (!quiet) std::fprintf(stderr, "%s\n", line.c_str());

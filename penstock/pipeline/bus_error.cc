@@ -90,11 +90,6 @@ std::optional<ErrorKind> kind_in(const char* debug) {
 
 }  // namespace
 
-bool is_within(GstObject* object, GstElement* ancestor) {
-  return object == GST_OBJECT(ancestor) ||
-         gst_object_has_as_ancestor(object, GST_OBJECT(ancestor)) != FALSE;
-}
-
 BusError read_bus_error(GstMessage* message, const std::string& source, const std::string& video) {
   GError* error = nullptr;
   gchar* debug = nullptr;

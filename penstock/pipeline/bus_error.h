@@ -19,7 +19,4 @@ struct BusError {
 /// `source` is the run's source as the user gave it, `video` its MP4 output.
 BusError read_bus_error(GstMessage* message, const std::string& source, const std::string& video);
 
-/// True when `object` is `ancestor` or lies in it.
-bool is_within(GstObject* object, GstElement* ancestor);
-
 }  // namespace penstock

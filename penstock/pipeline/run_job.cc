@@ -13,16 +13,14 @@
 #include <format>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <thread>
 
 #include "penstock/base/deadline.h"
 #include "penstock/base/log.h"
 #include "penstock/pipeline/bus_error.h"
-#include "penstock/pipeline/json_lines.h"
 #include "penstock/pipeline/picture_sampler.h"
 #include "penstock/pipeline/run_graph.h"
-#include "penstock/pipeline/run_report.h"
+#include "penstock/pipeline/run_outputs.h"
 #include "penstock/pipeline/upstream_copies.h"
 
 namespace penstock {
@@ -50,10 +48,12 @@ class RunJob {
   RunOutcome execute() {
     started_ = clock_.now();
     describe();
-    if (auto opened = open_outputs(); !opened) {
-      fail_run(std::move(opened).error(), RunPart::kOutputCreate);
-    } else if (start()) {
-      loop();
+    auto outputs = RunOutputs::open(options_, files_, clock_);
+    if (!outputs) {
+      fail_run(std::move(outputs).error(), RunPart::kOutputCreate);
+    } else {
+      outputs_ = std::move(*outputs);
+      if (start()) loop();
     }
     finish();
     return std::move(outcome_);
@@ -70,33 +70,6 @@ class RunJob {
     summary.device = options_.device;
     summary.policy = options_.policy;
     summary.threshold = options_.threshold.value_or(0);
-  }
-
-  Result<void> open_outputs() {
-    for (const auto* path : {&options_.video, &options_.json, &options_.report}) {
-      std::error_code ec;
-      if (!path->empty() && options_.source.kind == SourceKind::kFile &&
-          std::filesystem::equivalent(*path, options_.source.file, ec)) {
-        return fail(ErrorKind::kInvalidArgument,
-                    std::format("output '{}' is the source itself", path->string()));
-      }
-    }
-    if (!options_.json.empty()) {
-      auto json = JsonLinesWriter::create(options_.json, files_, clock_);
-      if (!json) return std::unexpected(std::move(json).error());
-      json_ = std::move(*json);
-    }
-    if (!options_.report.empty()) {
-      auto report = files_.create(options_.report);
-      if (!report) return std::unexpected(std::move(report).error());
-      report_ = std::move(*report);
-    }
-    if (!options_.video.empty()) {
-      // filesink opens it again; this only makes the message the same for all three.
-      auto video = files_.create(options_.video);
-      if (!video) return std::unexpected(std::move(video).error());
-    }
-    return {};
   }
 
   bool start() {
@@ -130,13 +103,8 @@ class RunJob {
   }
 
   void finish() {
-    const std::uint64_t shown = outcome_.summary.frames;
     if (graph_ != nullptr) {
-      if (options_.read_element) {
-        ElementReading reading = options_.read_element(graph_->infer());
-        outcome_.summary.ledger = std::move(reading.ledger);
-        outcome_.summary.workers = reading.workers;
-      }
+      if (options_.read_ledger) outcome_.summary.ledger = options_.read_ledger(graph_->infer());
       outcome_.summary.outside.decoder = graph_->decoder_name();
       // NULL unblocks whatever still waits inside the pipeline, the closing thread too.
       gst_element_set_state(graph_->pipeline(), GST_STATE_NULL);
@@ -145,13 +113,7 @@ class RunJob {
     if (bus_ != nullptr) gst_object_unref(bus_);
     graph_.reset();
     count_outside();
-    if (json_ != nullptr) {
-      if (auto closed = json_->close(); !closed) {
-        fail_run(std::move(closed).error(), RunPart::kOutputWrite);
-      }
-    }
-    if (!options_.video.empty() && shown == 0) remove_empty_video();
-    if (report_.is_valid()) write_report();
+    if (outputs_ != nullptr) close_outputs();
     const std::lock_guard lock(mutex_);
     outcome_.error = std::move(error_);
     outcome_.failed = failed_;
@@ -171,15 +133,12 @@ class RunJob {
     if (pictures_ != nullptr) outside.pictures = pictures_->copies();
   }
 
-  void remove_empty_video() {
-    std::error_code ec;
-    if (std::filesystem::is_regular_file(options_.video, ec) &&
-        std::filesystem::file_size(options_.video, ec) == 0) {
-      std::filesystem::remove(options_.video, ec);
+  void close_outputs() {
+    if (auto closed = outputs_->close_json(); !closed) {
+      fail_run(std::move(closed).error(), RunPart::kOutputWrite);
     }
-  }
-
-  void write_report() {
+    outputs_->remove_empty_video();
+    if (!outputs_->wants_report()) return;
     if (pictures_ != nullptr) {
       auto pictures = pictures_->encode();
       if (pictures) {
@@ -188,13 +147,9 @@ class RunJob {
         note(pictures.error().message());
       }
     }
-    const std::string html = to_html(outcome_.summary);
-    if (auto written = files_.write_all(report_.get(), std::as_bytes(std::span(html))); !written) {
-      fail_run(
-          std::move(written).error().context(std::format("writing '{}'", options_.report.string())),
-          RunPart::kOutputWrite);
+    if (auto written = outputs_->write_report(outcome_.summary); !written) {
+      fail_run(std::move(written).error(), RunPart::kOutputWrite);
     }
-    report_.reset();
   }
 
   // ---- failure, from any thread
@@ -227,7 +182,8 @@ class RunJob {
     fail_run(Error(ErrorKind::kDevice, "the pipeline does not start and does not say why"), part);
   }
 
-  void take_error(GstMessage* message) {
+  /// True when nothing can be closed any more.
+  bool take_error(GstMessage* message) {
     BusError error = read_bus_error(message, options_.source.text, options_.video.string());
     if (error.part == RunPart::kSource && !missing_decoder_.empty()) {
       error.error =
@@ -240,7 +196,12 @@ class RunJob {
         error.error.kind() == ErrorKind::kUnsupported) {
       error.part = RunPart::kSource;
     }
+    // Behind a failed output nothing drains; behind a failed input everything does.
+    const bool dead_end = error.part == RunPart::kOutputWrite ||
+                          error.part == RunPart::kOutputCreate ||
+                          (closing_ && error.part != RunPart::kSource);
     fail_run(std::move(error.error), error.part);
+    return dead_end;
   }
 
   // ---- the loop
@@ -288,11 +249,7 @@ class RunJob {
   bool handle(GstMessage* message) {
     switch (GST_MESSAGE_TYPE(message)) {
       case GST_MESSAGE_ERROR:
-        take_error(message);
-        error_source_ = RunPart::kNone;
-        if (is_within(GST_MESSAGE_SRC(message), graph_->infer())) error_source_ = RunPart::kModel;
-        if (is_within(GST_MESSAGE_SRC(message), graph_->input())) error_source_ = RunPart::kSource;
-        return closing_ && error_source_ != RunPart::kSource;
+        return take_error(message);
       case GST_MESSAGE_EOS:
         check_complete();
         return true;
@@ -331,7 +288,7 @@ class RunJob {
       const std::lock_guard lock(mutex_);
       if (first_frame_ == TimePoint{}) return false;
       if (failed_ == RunPart::kNone || failed_ == RunPart::kSource ||
-          failed_ == RunPart::kOutputWrite || error_source_ == RunPart::kSource) {
+          failed_ == RunPart::kOutputWrite) {
         pad = GST_PAD(gst_object_ref(graph_->head()));
       } else {
         pad = gst_pad_get_peer(graph_->infer_src());
@@ -514,8 +471,8 @@ class RunJob {
     const std::uint64_t number = outcome_.summary.frames;
     result.frame = number;
     last_memory_ = gst_buffer_n_memory(buffer) > 0 ? gst_buffer_peek_memory(buffer, 0) : nullptr;
-    if (json_ != nullptr) {
-      if (auto written = json_->write(result); !written) {
+    if (outputs_->json() != nullptr) {
+      if (auto written = outputs_->json()->write(result); !written) {
         fail_streaming(std::move(written).error(), RunPart::kOutputWrite);
         return;
       }
@@ -554,13 +511,11 @@ class RunJob {
   std::unique_ptr<RunGraph> graph_;
   GstBus* bus_ = nullptr;
   GPollFD bus_poll_{};
-  std::unique_ptr<JsonLinesWriter> json_;
-  UniqueFd report_;
+  std::unique_ptr<RunOutputs> outputs_;
   std::unique_ptr<PictureSampler> pictures_;
   std::thread closer_;
   TimePoint started_;
   std::string missing_decoder_;
-  RunPart error_source_ = RunPart::kNone;
   bool closing_ = false;
   bool playing_ = false;
 

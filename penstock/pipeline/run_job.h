@@ -36,12 +36,6 @@ struct FrameReading {
   const StageTimes* times = nullptr;
 };
 
-/// What peninfer knows about itself at the end of a run.
-struct ElementReading {
-  std::vector<CopyLedger::Row> ledger;
-  int workers = 0;
-};
-
 struct RunOptions {
   Source source;
   std::filesystem::path model;  ///< manifest.json
@@ -60,7 +54,8 @@ struct RunOptions {
   std::filesystem::path report;  ///< HTML; empty: none.
 
   std::function<std::optional<FrameReading>(GstBuffer*)> read_frame;
-  std::function<ElementReading(GstElement*)> read_element;
+  /// The rows of peninfer's copy ledger, asked for at the end of the run.
+  std::function<std::vector<CopyLedger::Row>(GstElement*)> read_ledger;
   /// Called with every frame's result on a streaming thread.
   std::function<void(const FrameResult&)> on_frame;
   /// Lines that say what the run is about to do ("plan: ...").

@@ -222,10 +222,10 @@ std::string to_html(const RunSummary& summary) {
   std::format_to(
       to,
       "<h1>{}</h1><p class=\"soft\">{}x{} {}, {:.4g} frames/s &middot; model {} &middot; "
-      "device {} &middot; policy {}, {} workers</p>",
+      "device {} &middot; policy {} &middot; threshold {:.2f}</p>",
       source, summary.shape.width, summary.shape.height, html_escape(summary.shape.format),
       summary.shape.frame_rate, html_escape(summary.model), html_escape(summary.device),
-      html_escape(summary.policy), summary.workers);
+      html_escape(summary.policy), summary.threshold);
   if (!summary.licence.empty()) {
     std::format_to(to, "<p class=\"soft\">Model licence: {}</p>", html_escape(summary.licence));
   }

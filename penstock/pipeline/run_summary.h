@@ -66,7 +66,6 @@ struct RunSummary {
   std::string device;
   std::string policy;
   float threshold = 0;
-  int workers = 0;
   VideoShape shape;
   std::uint64_t frames = 0;
   std::uint64_t objects = 0;

@@ -40,7 +40,9 @@ TEST_F(LiveTest, GivenAnRtspStreamThatEnds_WhenRun_ThenItsFramesAreThereAndTheRu
   for (std::size_t n = 0; n < lines.size(); ++n) {
     EXPECT_EQ(lines[n].frame, (long long)n);
     EXPECT_EQ(lines[n].source, camera.address());
-    if (n > 0) EXPECT_GT(lines[n].pts_ns, lines[n - 1].pts_ns);
+    if (n > 0) {
+      EXPECT_GT(lines[n].pts_ns, lines[n - 1].pts_ns);
+    }
   }
 }
 
