@@ -125,8 +125,11 @@ BufferPtr InferFixture::make_frame(GstClockTime pts, const std::string& format, 
 
 std::vector<std::string> InferFixture::errors() {
   std::vector<std::string> texts;
-  while (GstMessage* raw = gst_bus_pop_filtered(bus_.get(), GST_MESSAGE_ERROR)) {
+  // Not gst_bus_pop_filtered(): it drops other messages, perhaps with the last reference to their
+  // element, while it holds the bus's lock, and a dying element posts.
+  while (GstMessage* raw = gst_bus_pop(bus_.get())) {
     const GstPtr<GstMessage> message(raw);
+    if (GST_MESSAGE_TYPE(raw) != GST_MESSAGE_ERROR) continue;
     GError* error = nullptr;
     gst_message_parse_error(raw, &error, nullptr);
     texts.emplace_back(error->message);
