@@ -65,21 +65,11 @@ class OrtSessionImpl final : public Session {
   const std::vector<TensorSpec>& outputs() const override { return model_->outputs(); }
 
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs) override {
-    auto outputs = run_checked(inputs);
-    if (!outputs) return std::unexpected(std::move(outputs).error().context(model_->label()));
-    return outputs;
-  }
-
- private:
-  Result<std::vector<Tensor>> run_checked(std::span<const Tensor> inputs) {
     auto state = std::make_shared<RunState>();
     state->model = model_;
-    Symbols symbols;
-    auto ordered = check_inputs(inputs, symbols);
-    if (!ordered) return std::unexpected(ordered.error());
-    state->inputs = *std::move(ordered);
-    PENSTOCK_TRY(bind_outputs(symbols, *state));
-
+    if (auto bound = bind(inputs, *state); !bound) {
+      return std::unexpected(std::move(bound).error().context(model_->label()));
+    }
     std::vector<Device::Owner> uses;
     std::vector<Fence> after;
     for (const Tensor& input : state->inputs) {
@@ -91,12 +81,24 @@ class OrtSessionImpl final : public Session {
     }
     std::vector<Tensor> results = state->outputs;
     auto fence = device_->submit(std::move(uses), std::move(after), run_job(state));
-    if (!fence) return std::unexpected(fence.error());
+    if (!fence) return std::unexpected(std::move(fence).error().context(model_->label()));
     for (Tensor& result : results) result.ready = *fence;
     if (std::ranges::contains(state->dynamic, true)) {
-      PENSTOCK_TRY(take_over(*fence, state, results));
+      PENSTOCK_TRY(fence->wait());  // its error already says which model
+      if (auto taken = take_over(*fence, state, results); !taken) {
+        return std::unexpected(std::move(taken).error().context(model_->label()));
+      }
     }
     return results;
+  }
+
+ private:
+  Result<void> bind(std::span<const Tensor> inputs, RunState& state) {
+    Symbols symbols;
+    auto ordered = check_inputs(inputs, symbols);
+    if (!ordered) return std::unexpected(ordered.error());
+    state.inputs = *std::move(ordered);
+    return bind_outputs(symbols, state);
   }
 
   /// Contract M03; answers the inputs in the model's order.
@@ -172,7 +174,6 @@ class OrtSessionImpl final : public Session {
   /// memory that the result owns (contract M04).
   Result<void> take_over(const Fence& fence, const std::shared_ptr<RunState>& state,
                          std::vector<Tensor>& results) {
-    PENSTOCK_TRY(fence.wait());
     std::size_t next = 0;
     std::vector<StorageRegion> targets;
     for (std::size_t i = 0; i < results.size(); ++i) {
