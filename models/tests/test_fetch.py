@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""fetch.py from a package to a prepared folder, with a generated package and no network."""
+
+import contextlib
+import io
+import json
+import tarfile
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+
+import fetch
+import recipe as recipes
+from tests.graphs import Graph
+from tfjs2onnx.convert import convert, serialize
+from tfjs2onnx.graph_model import load_graph_model
+
+
+class Fetch(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        graph = Graph()
+        graph.input([1, 4, 4, 3])
+        graph.constant("w", np.linspace(-1, 1, 54).reshape(3, 3, 3, 2))
+        graph.node("Conv2D", ["x", "w"], padding="SAME", strides=[1, 1, 1, 1])
+        self.topology, self.weights = graph.topology(["Conv2D"]), graph.data
+        self.tarball = self.root / "cache/npm/example-models-1.0.0.tgz"
+        self.tarball.parent.mkdir(parents=True)
+        with tarfile.open(self.tarball, "w:gz") as archive:
+            for name, data in {"package/m.json": self.topology, "package/w.bin": self.weights}.items():
+                member = tarfile.TarInfo(name)
+                member.size = len(data)
+                archive.addfile(member, io.BytesIO(data))
+        model = convert(load_graph_model(self.topology, {"w.bin": self.weights}), {"y": "Conv2D:0"}, True)
+        self.onnx = serialize(model)
+        self.recipe = {
+            "name": "tiny",
+            "summary": "a test",
+            "sha256": "r" * 64,
+            "origin": {"registry": "npm", "package": "@example/models", "version": "1.0.0",
+                       "sha256": recipes.sha256(self.tarball.read_bytes())},
+            "files": {"topology": {"path": "package/m.json", "sha256": recipes.sha256(self.topology)},
+                      "weights": [{"path": "package/w.bin", "sha256": recipes.sha256(self.weights)}]},
+            "licence": {"spdx": "CC0-1.0", "confidence": "ours"},
+            "convert": {"format": "tfjs-graph", "dynamic_batch": True, "outputs": {"y": "Conv2D:0"},
+                        "onnx_sha256": recipes.sha256(self.onnx), "parity": 1e-4},
+            "max_batch": 8,
+            "task": "detection",
+            "family": "nanodet",
+            "labels": ["a", "b"],
+            "preprocess": {"input": "x", "width": 4, "height": 4, "layout": "NHWC", "order": "RGB",
+                           "fit": "stretch"},
+            "postprocess": {"threshold": 0.4, "iou_threshold": 0.5},
+            "weaknesses": ["it detects nothing"],
+        }  # fmt: skip
+
+    def run_fetch(self, **patches) -> tuple[int, str]:
+        """The exit code and everything printed."""
+        text = io.StringIO()
+        arguments = ["tiny", "--models", str(self.root / "models"), "--cache", str(self.root / "cache")]
+        with mock.patch.object(recipes, "load_recipe", return_value=self.recipe), mock.patch.object(
+            fetch, "npm_pack", patches.get("npm_pack", self.no_network)
+        ), contextlib.redirect_stdout(text), contextlib.redirect_stderr(text):
+            return fetch.main(arguments), text.getvalue()
+
+    def no_network(self, spec, folder):
+        raise recipes.RecipeError("npm was asked")
+
+    def left_over(self) -> list[str]:
+        return sorted(path.name for path in (self.root / "models").glob("*") if path.name != "tiny")
+
+    def test_a_cached_package_becomes_a_prepared_folder(self):
+        code, text = self.run_fetch()
+        self.assertEqual(code, 0, text)
+        self.assertIn("CC0-1.0 (our confidence: ours)", text)
+        self.assertIn("it detects nothing", text)
+        self.assertNotIn("note:", text)
+        folder = self.root / "models/tiny"
+        self.assertEqual((folder / "model.onnx").read_bytes(), self.onnx)
+        manifest = json.loads((folder / "manifest.json").read_text())
+        self.assertEqual(manifest["schema"], 2)
+        self.assertEqual(manifest["artefacts"][0]["sha256"], recipes.sha256(self.onnx))
+        self.assertEqual(manifest["inputs"], [{"name": "x", "type": "float32", "layout": "NHWC",
+                         "dims": [{"min": 1, "max": 8, "symbol": "N"}, 4, 4, 3]}])  # fmt: skip
+        self.assertEqual(self.left_over(), [])
+
+    def test_a_second_run_does_nothing(self):
+        self.run_fetch()
+        self.tarball.unlink()
+        code, text = self.run_fetch()
+        self.assertEqual((code, "already there" in text), (0, True), text)
+
+    def test_a_damaged_or_outdated_folder_is_replaced(self):
+        self.run_fetch()
+        model = self.root / "models/tiny/model.onnx"
+        model.write_bytes(b"damaged")
+        self.assertEqual(self.run_fetch()[0], 0)
+        self.assertEqual(model.read_bytes(), self.onnx)
+        self.recipe["sha256"] = "s" * 64
+        code, text = self.run_fetch()
+        self.assertEqual((code, "already there" in text), (0, False), text)
+        self.assertEqual(self.left_over(), [])
+
+    def test_a_package_with_another_hash_is_refused_and_not_kept(self):
+        self.tarball.write_bytes(b"something else")
+
+        def npm_pack(spec, folder):
+            self.assertEqual(spec, "@example/models@1.0.0")
+            (folder / "example-models-1.0.0.tgz").write_bytes(b"from the network")
+            return folder / "example-models-1.0.0.tgz"
+
+        code, text = self.run_fetch(npm_pack=npm_pack)
+        self.assertEqual(code, fetch.EX_DATAERR, text)
+        self.assertIn("nothing was kept", text)
+        self.assertEqual(self.tarball.read_bytes(), b"something else")
+        self.assertFalse((self.root / "models/tiny").exists())
+
+    def test_a_missing_package_is_fetched_into_the_cache(self):
+        data = self.tarball.read_bytes()
+        self.tarball.unlink()
+
+        def npm_pack(spec, folder):
+            (folder / "example-models-1.0.0.tgz").write_bytes(data)
+            return folder / "example-models-1.0.0.tgz"
+
+        code, text = self.run_fetch(npm_pack=npm_pack)
+        self.assertEqual(code, 0, text)
+        self.assertEqual(self.tarball.read_bytes(), data)
+
+    def test_no_network_is_said_in_one_line(self):
+        self.tarball.unlink()
+        code, text = self.run_fetch()
+        self.assertEqual(code, fetch.EX_UNAVAILABLE)
+        self.assertIn("npm was asked", text)
+
+    def test_a_file_with_another_hash_is_refused(self):
+        self.recipe["files"]["weights"][0]["sha256"] = "0" * 64
+        code, text = self.run_fetch()
+        self.assertEqual(code, fetch.EX_DATAERR)
+        self.assertIn("package/w.bin", text)
+
+    def test_a_conversion_that_differs_is_refused_and_the_old_folder_stays(self):
+        self.run_fetch()
+        self.recipe["sha256"] = "s" * 64
+        before = (self.root / "models/tiny/manifest.json").read_bytes()
+        with mock.patch.object(recipes, "evaluate", return_value=[np.full((1, 4, 4, 2), 1e3, np.float32)]):
+            code, text = self.run_fetch()
+        self.assertEqual(code, fetch.EX_DATAERR)
+        self.assertIn("differs by", text)
+        self.assertEqual((self.root / "models/tiny/manifest.json").read_bytes(), before)
+
+    def test_not_a_number_is_a_difference(self):
+        with mock.patch.object(recipes, "evaluate", return_value=[np.full((1, 4, 4, 2), np.nan, np.float32)]):
+            self.assertEqual(self.run_fetch()[0], fetch.EX_DATAERR)
+
+    def test_an_unwritable_place_is_said(self):
+        (self.root / "models").write_text("a file")
+        code, text = self.run_fetch()
+        self.assertEqual(code, fetch.EX_CANTCREAT, text)
+
+    def test_an_unknown_name_lists_the_recipes(self):
+        text = io.StringIO()
+        with contextlib.redirect_stderr(text):
+            self.assertEqual(fetch.main(["nonesuch", "--models", str(self.root)]), fetch.EX_USAGE)
+        self.assertIn("nanodet", text.getvalue())
+
+
+class Recipes(unittest.TestCase):
+    def test_every_recipe_is_complete(self):
+        for name in recipes.known_recipes():
+            with self.subTest(name=name):
+                recipe = recipes.load_recipe(name)
+                self.assertEqual(recipe["name"], name)
+                for key in ("summary", "origin", "files", "licence", "convert", "task", "family", "labels",
+                            "preprocess", "postprocess", "weaknesses", "max_batch"):  # fmt: skip
+                    self.assertIn(key, recipe)
+                self.assertEqual(len(recipe["labels"]), len(set(recipe["labels"])))
+
+    def test_nanodet_has_the_80_coco_labels(self):
+        labels = recipes.load_recipe("nanodet")["labels"]
+        self.assertEqual((len(labels), labels[0], labels[16], labels[79]), (80, "person", "dog", "toothbrush"))
+
+
+if __name__ == "__main__":
+    unittest.main()
