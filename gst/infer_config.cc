@@ -26,6 +26,7 @@ enum Property : guint {
   kRoi,
   kQueueDepth,
   kEngineLibrary,
+  kWorkers,
 };
 
 GType policy_type() {
@@ -105,10 +106,11 @@ Result<Manifest> find_manifest(const InferConfig& config) {
 std::string settings_of(const InferConfig& config) {
   return std::format(
       "model={} device={} policy={} batch-size={} max-wait={} threshold={} iou-threshold={} "
-      "max-objects={} labels={} engine-library={} models-folder={}",
+      "max-objects={} labels={} engine-library={} models-folder={} workers={}",
       config.model, config.device, config.policy == Policy::kLatency ? "latency" : "throughput",
       config.batch_size, config.max_wait_ns, config.threshold, config.iou_threshold,
-      config.max_objects, config.labels, config.engine_library, config.models_folder);
+      config.max_objects, config.labels, config.engine_library, config.models_folder,
+      config.workers);
 }
 
 }  // namespace
@@ -160,6 +162,10 @@ void install_config_properties(GObjectClass* klass) {
                                          1, 1024, initial.queue_depth, kFlags));
   add_string(klass, kEngineLibrary, "engine-library", "Engine library",
              "Path of the inference engine's library (empty: the build's default)");
+  install(kWorkers, g_param_spec_uint("workers", "Workers",
+                                      "Threads that run frames through the model (0: by policy and "
+                                      "the cores that this process may use)",
+                                      0, 256, initial.workers, kFlags));
 }
 
 bool set_config_property(InferConfig& config, guint id, const GValue* value) {
@@ -209,6 +215,9 @@ bool set_config_property(InferConfig& config, guint id, const GValue* value) {
     case kEngineLibrary:
       config.engine_library = string_of(value);
       return true;
+    case kWorkers:
+      config.workers = g_value_get_uint(value);
+      return true;
     default:
       return false;
   }
@@ -247,6 +256,8 @@ bool get_config_property(const InferConfig& config, guint id, GValue* value) {
       return g_value_set_uint(value, config.queue_depth), true;
     case kEngineLibrary:
       return set(config.engine_library), true;
+    case kWorkers:
+      return g_value_set_uint(value, config.workers), true;
     default:
       return false;
   }
@@ -268,6 +279,7 @@ Result<OpenedInferencePtr> open_inference(GstElement* element, const InferConfig
     // same model-instance, and what this element holds is bounded by its own queue-depth.
     InferenceOptions options;
     options.policy = config.policy;
+    options.workers = static_cast<int>(config.workers);
     options.queue_depth = std::max<std::size_t>(options.queue_depth, config.queue_depth);
     options.batch_size = static_cast<int>(config.batch_size);
     options.max_wait = Nanoseconds(config.max_wait_ns);

@@ -87,7 +87,8 @@ TEST_P(L01, GivenTheElement_WhenItsPropertiesAreListed_ThenTheyAreTheDocumentedO
   const std::set<std::string> expected{
       "model",    "model-instance", "models-folder",  "device", "policy",      "batch-size",
       "max-wait", "threshold",      "iou-threshold",  "labels", "max-objects", "interval",
-      "roi",      "queue-depth",    "engine-library", "stats"};
+      "roi",      "queue-depth",    "engine-library", "workers",
+      "stats"};
   std::set<std::string> found;
   for (GParamSpec* spec : own_properties(element.get())) {
     found.insert(spec->name);
