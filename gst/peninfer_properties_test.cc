@@ -85,10 +85,9 @@ class L01 : public InferFixture {};
 TEST_P(L01, GivenTheElement_WhenItsPropertiesAreListed_ThenTheyAreTheDocumentedOnes) {
   const auto element = make_element();
   const std::set<std::string> expected{
-      "model",    "model-instance", "models-folder",  "device", "policy",      "batch-size",
-      "max-wait", "threshold",      "iou-threshold",  "labels", "max-objects", "interval",
-      "roi",      "queue-depth",    "engine-library", "workers",
-      "stats"};
+      "model",    "model-instance", "models-folder",  "device",  "policy",      "batch-size",
+      "max-wait", "threshold",      "iou-threshold",  "labels",  "max-objects", "interval",
+      "roi",      "queue-depth",    "engine-library", "workers", "stats"};
   std::set<std::string> found;
   for (GParamSpec* spec : own_properties(element.get())) {
     found.insert(spec->name);

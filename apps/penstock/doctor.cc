@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-#include "commands.h"
+#include "apps/penstock/commands.h"
 #include "gst/register.h"
 #include "penstock/base/exit_code.h"
 #include "penstock/model/manifest.h"

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "commands.h"
+#include "apps/penstock/commands.h"
 #include "penstock/base/exit_code.h"
 #include "penstock/base/log.h"
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "commands.h"
+#include "apps/penstock/commands.h"
 #include "penstock/base/exit_code.h"
 #include "penstock/model/manifest.h"
 

@@ -13,14 +13,14 @@
 #include <string_view>
 #include <vector>
 
-#include "commands.h"
+#include "apps/penstock/commands.h"
+#include "apps/penstock/stop_signals.h"
 #include "gst/penanalysis_meta.h"
 #include "gst/register.h"
 #include "penstock/base/exit_code.h"
 #include "penstock/memory/device_id.h"
 #include "penstock/model/manifest.h"
 #include "penstock/pipeline/run_job.h"
-#include "stop_signals.h"
 
 namespace penstock {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stop_signals.h"
+#include "apps/penstock/stop_signals.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>

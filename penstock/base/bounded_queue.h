@@ -19,8 +19,8 @@ namespace penstock {
 
 enum class PushResult {
   kPushed,
-  kFull,      ///< try_push: no room; push: no room until the deadline.
-  kClosed,    ///< close() was called.
+  kFull,    ///< try_push: no room; push: no room until the deadline.
+  kClosed,  ///< close() was called.
 };
 
 template <typename T>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The time seam. All intervals, time-outs and latencies go through a Clock, so that tests decide when
-// time passes and never sleep. SystemClock is CLOCK_MONOTONIC; wall-clock time is only ever a label.
+// The time seam. All intervals, time-outs and latencies go through a Clock, so that tests decide
+// when time passes and never sleep. SystemClock is CLOCK_MONOTONIC; wall-clock time is only ever a
+// label.
 #pragma once
 
 #include <chrono>

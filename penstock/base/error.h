@@ -74,8 +74,8 @@ inline std::unexpected<Error> fail(ErrorKind kind, std::string message) {
 }  // namespace penstock
 
 /// Returns the error of an expression of type Result<...> from the enclosing function.
-#define PENSTOCK_TRY(expression)                                             \
-  do {                                                                       \
-    auto penstock_try_result = (expression);                                 \
+#define PENSTOCK_TRY(expression)                                                              \
+  do {                                                                                        \
+    auto penstock_try_result = (expression);                                                  \
     if (!penstock_try_result) return std::unexpected(std::move(penstock_try_result).error()); \
   } while (false)

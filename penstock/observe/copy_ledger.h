@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // CopyLedger accounts for every time pixels, tensors or records move. Whoever copies records it
-// where it happens; the run report, `penstock audit` and the A03 tests read it. Thread-safe, bounded:
-// entries are summed by (class, call site), at most kMaxSites sites, more are counted under "other".
+// where it happens; the run report, `penstock audit` and the A03 tests read it. Thread-safe,
+// bounded: entries are summed by (class, call site), at most kMaxSites sites, more are counted
+// under "other".
 #pragma once
 
 #include <array>
@@ -18,12 +19,12 @@
 namespace penstock {
 
 enum class CopyClass {
-  kSweep,       ///< A frame read in place by a preprocessing kernel; a read, not a copy.
-  kFrame,       ///< Decoded pixels copied or converted. On `cpu` and `sim` this stays 0.
-  kTensor,      ///< Tensor bytes copied (batch assembly, ownership copy).
-  kReadback,    ///< Compact records, device to host, as a marked transfer.
-  kUpload,      ///< Marked host-to-device transfer.
-  kUpstream,    ///< Copies made by the decoder before our sink pad; reported apart.
+  kSweep,     ///< A frame read in place by a preprocessing kernel; a read, not a copy.
+  kFrame,     ///< Decoded pixels copied or converted. On `cpu` and `sim` this stays 0.
+  kTensor,    ///< Tensor bytes copied (batch assembly, ownership copy).
+  kReadback,  ///< Compact records, device to host, as a marked transfer.
+  kUpload,    ///< Marked host-to-device transfer.
+  kUpstream,  ///< Copies made by the decoder before our sink pad; reported apart.
 };
 inline constexpr int kCopyClassCount = 6;
 std::string_view to_string(CopyClass copy_class);

@@ -8,8 +8,8 @@
 
 #include <array>
 #include <atomic>
-#include <vector>
 #include <cstdint>
+#include <vector>
 
 #include "penstock/base/clock.h"
 
