@@ -105,8 +105,9 @@ GstPadProbeReturn name_refused_caps(GstPad*, GstPadProbeInfo* info, gpointer use
   GstCaps* caps = nullptr;
   gst_event_parse_caps(event, &caps);
   const auto accepted = accept_caps(caps, device_id(self));
-  self->core->refused = !accepted;
-  if (!accepted) report(self, "negotiating caps", accepted.error());
+  // Caps are sticky: refused ones come again with every frame, and are said once.
+  const bool said = std::exchange(self->core->refused, !accepted);
+  if (!accepted && !said) report(self, "negotiating caps", accepted.error());
   return GST_PAD_PROBE_OK;
 }
 
