@@ -84,6 +84,8 @@ class RunJob {
     gst_pad_add_probe(graph_->head(), GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, on_head_event, this,
                       nullptr);
     gst_pad_add_probe(graph_->head(), GST_PAD_PROBE_TYPE_BUFFER, on_head_buffer, this, nullptr);
+    gst_pad_add_probe(graph_->head(), GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM, on_head_query, this,
+                      nullptr);
     gst_pad_add_probe(graph_->infer_sink(), GST_PAD_PROBE_TYPE_BUFFER, on_accepted, this, nullptr);
     gst_pad_add_probe(graph_->infer_src(), GST_PAD_PROBE_TYPE_BUFFER, on_analysed, this, nullptr);
     if (graph_->drawn() != nullptr) {
@@ -370,6 +372,37 @@ class RunJob {
     RunJob& job = *static_cast<RunJob*>(self);
     job.refused_ = job.refused_ || !job.take_caps(caps);
     return job.refused_ ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
+  }
+
+  /// Lets a decoder settle on whatever the clip holds: its caps event then comes to on_head_event,
+  /// which says in a user's words what is wrong with it. Negotiation alone would end in
+  /// "not-negotiated". What the pipeline really takes stays first, so a decoder with a choice takes
+  /// it.
+  static GstPadProbeReturn on_head_query(GstPad*, GstPadProbeInfo* info, gpointer) {
+    GstQuery* query = GST_PAD_PROBE_INFO_QUERY(info);
+    if (GST_QUERY_TYPE(query) == GST_QUERY_ACCEPT_CAPS) {
+      if ((GST_PAD_PROBE_INFO_TYPE(info) & GST_PAD_PROBE_TYPE_PUSH) == 0) return GST_PAD_PROBE_OK;
+      gst_query_set_accept_caps_result(query, TRUE);
+      return GST_PAD_PROBE_HANDLED;
+    }
+    if (GST_QUERY_TYPE(query) != GST_QUERY_CAPS ||
+        (GST_PAD_PROBE_INFO_TYPE(info) & GST_PAD_PROBE_TYPE_PULL) == 0) {
+      return GST_PAD_PROBE_OK;
+    }
+    GstCaps* taken = nullptr;
+    gst_query_parse_caps_result(query, &taken);
+    GstCaps* any = gst_caps_new_empty_simple("video/x-raw");
+    GstCaps* filter = nullptr;
+    gst_query_parse_caps(query, &filter);
+    if (filter != nullptr) {
+      GstCaps* filtered = gst_caps_intersect_full(filter, any, GST_CAPS_INTERSECT_FIRST);
+      gst_caps_unref(any);
+      any = filtered;
+    }
+    GstCaps* answer = gst_caps_merge(gst_caps_copy(taken), any);
+    gst_query_set_caps_result(query, answer);
+    gst_caps_unref(answer);
+    return GST_PAD_PROBE_OK;
   }
 
   static GstPadProbeReturn on_head_buffer(GstPad*, GstPadProbeInfo*, gpointer self) {

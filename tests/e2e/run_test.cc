@@ -124,20 +124,6 @@ TEST_F(RunTest, GivenAThresholdNothingReaches_WhenRun_ThenLinesAreThereWithoutOb
   for (const JsonLine& line : lines) EXPECT_TRUE(line.objects.empty());
 }
 
-TEST_F(RunTest, GivenNv12FromTheDecoder_WhenRunWithVideo_ThenOnlyDrawingConverts) {
-  const std::filesystem::path clip = folder_ / "nv12.avi";
-  make_square_clip(clip, 10, "videoconvert ! video/x-raw,format=NV12 ! matroskamux");
-  const std::string json = (folder_ / "nv12.jsonl").string();
-  const std::string video = (folder_ / "nv12.mp4").string();
-  const Ended ended = run_penstock({"run", "--source", clip.string(), "--model", model_, "--out",
-                                    "json=" + json, "--out", "video=" + video});
-  ASSERT_EQ(ended.code, 0) << ended.err;
-  EXPECT_EQ(read_json_lines(json).size(), 10u);
-  EXPECT_EQ(decode_file(video).frames, 10);
-  EXPECT_NE(ended.err.find("draw-convert"), std::string::npos) << ended.err;
-  EXPECT_NE(ended.out.find("frame copies on this path: 0"), std::string::npos) << ended.out;
-}
-
 TEST_F(RunTest, Given422_WhenConvertIsAllowed_ThenItRunsAndTheLedgerCountsTheCopies) {
   const std::filesystem::path clip = folder_ / "422.mkv";
   make_square_clip(clip, 10, "videoconvert ! video/x-raw,format=Y42B ! avenc_ffv1 ! matroskamux");
