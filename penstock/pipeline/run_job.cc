@@ -370,8 +370,9 @@ class RunJob {
     GstCaps* caps = nullptr;
     gst_event_parse_caps(event, &caps);
     RunJob& job = *static_cast<RunJob*>(self);
+    // Refused caps go on all the same: a dropped sticky event is sent again for ever.
     job.refused_ = job.refused_ || !job.take_caps(caps);
-    return job.refused_ ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
+    return GST_PAD_PROBE_OK;
   }
 
   /// Lets a decoder settle on whatever the clip holds: its caps event then comes to on_head_event,
@@ -405,8 +406,12 @@ class RunJob {
     return GST_PAD_PROBE_OK;
   }
 
-  static GstPadProbeReturn on_head_buffer(GstPad*, GstPadProbeInfo*, gpointer self) {
-    return static_cast<RunJob*>(self)->refused_ ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
+  static GstPadProbeReturn on_head_buffer(GstPad*, GstPadProbeInfo* info, gpointer self) {
+    if (!static_cast<RunJob*>(self)->refused_) return GST_PAD_PROBE_OK;
+    gst_buffer_unref(GST_PAD_PROBE_INFO_BUFFER(info));
+    GST_PAD_PROBE_INFO_DATA(info) = nullptr;
+    GST_PAD_PROBE_INFO_FLOW_RETURN(info) = GST_FLOW_NOT_NEGOTIATED;
+    return GST_PAD_PROBE_HANDLED;
   }
 
   bool take_caps(GstCaps* caps) {
