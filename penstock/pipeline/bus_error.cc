@@ -15,6 +15,7 @@ ErrorKind kind_of(const GError& error) {
     switch (error.code) {
       case GST_RESOURCE_ERROR_NOT_FOUND:
       case GST_RESOURCE_ERROR_OPEN_READ:
+      case GST_RESOURCE_ERROR_OPEN_READ_WRITE:
         return ErrorKind::kNotFound;
       case GST_RESOURCE_ERROR_NO_SPACE_LEFT:
         return ErrorKind::kExhausted;

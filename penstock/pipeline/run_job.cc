@@ -13,7 +13,9 @@
 #include <format>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "penstock/base/deadline.h"
 #include "penstock/base/log.h"
@@ -196,8 +198,12 @@ class RunJob {
     // Once it runs, peninfer refuses nothing but the video's caps.
     if (playing_ && error.part == RunPart::kModel &&
         error.error.kind() == ErrorKind::kUnsupported) {
+      // take_caps() says it better and in the same moment; this is kept for what it lets through.
       error.part = RunPart::kSource;
+      if (!refusal_) refusal_ = std::move(error);
+      return false;
     }
+    if (error.part == RunPart::kSource && refusal_) error = *std::exchange(refusal_, std::nullopt);
     // Behind a failed output nothing drains; behind a failed input everything does.
     const bool dead_end = error.part == RunPart::kOutputWrite ||
                           error.part == RunPart::kOutputCreate ||
@@ -370,9 +376,12 @@ class RunJob {
     GstCaps* caps = nullptr;
     gst_event_parse_caps(event, &caps);
     RunJob& job = *static_cast<RunJob*>(self);
-    // Refused caps go on all the same: a dropped sticky event is sent again for ever.
     job.refused_ = job.refused_ || !job.take_caps(caps);
-    return GST_PAD_PROBE_OK;
+    if (!job.refused_) return GST_PAD_PROBE_OK;
+    // Taken, not dropped: a pad sends a dropped sticky event again for ever.
+    gst_event_unref(event);
+    GST_PAD_PROBE_INFO_DATA(info) = nullptr;
+    return GST_PAD_PROBE_HANDLED;
   }
 
   /// Lets a decoder settle on whatever the clip holds: its caps event then comes to on_head_event,
@@ -557,6 +566,7 @@ class RunJob {
   bool closing_ = false;
   bool playing_ = false;
 
+  std::optional<BusError> refusal_;  // the loop's thread only: peninfer's word on the caps
   bool refused_ = false;  // the decoder's thread only: frames of refused caps are dropped
 
   // peninfer's push thread only, read after the pipeline has stopped.
