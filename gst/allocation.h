@@ -12,9 +12,9 @@ namespace penstock::gst {
 
 /// Adapts `query` after downstream has, or has not, answered it. Every pool asks for `held` more
 /// buffers; a pool with an upper limit is withdrawn, since upstream could not fill it further, and
-/// replaced. For system memory a pool is always proposed: libav decoders write straight into a
-/// proposed pool and copy every frame otherwise. A video meta is promised only if downstream reads
-/// it, since buffers go on as they are.
+/// replaced. For system memory a pool is always proposed: libav decoders are said to
+/// copy every frame otherwise (not measured here yet). A video meta is promised only if downstream
+/// reads it, since buffers go on as they are.
 void add_held_frames(GstQuery* query, guint held, DeviceKind device);
 
 }  // namespace penstock::gst

@@ -259,6 +259,8 @@ class RunJob {
       case GST_MESSAGE_ERROR:
         return take_error(message);
       case GST_MESSAGE_EOS:
+        // A refusal that no error of the source followed still fails the run.
+        if (refusal_) fail_run(refusal_->error, refusal_->part);
         check_complete();
         return true;
       case GST_MESSAGE_WARNING: {
