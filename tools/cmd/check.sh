@@ -34,7 +34,15 @@ scripts() {
   git ls-files -z -- dev .ci/run '*.sh' | xargs -0 -r shellcheck -x -P SCRIPTDIR
 }
 
-if [[ ${1:-} == --fix ]]; then
+fix=no tidy=yes
+for word in "$@"; do
+  case $word in
+    --fix) fix=yes ;;
+    --no-tidy) tidy=no ;;
+    *) die "usage: ./dev check [--fix] [--no-tidy]" ;;
+  esac
+done
+if [[ $fix == yes ]]; then
   sources | xargs -0 -r clang-format -i
   python3 tools/containerfile.py
 fi
@@ -44,6 +52,6 @@ step "shell scripts" scripts
 step "rooms" python3 tools/check_rooms.py
 step "tree and documents" python3 tools/check_tree.py
 step "Containerfile" python3 tools/containerfile.py --check
-[[ ${1:-} == --no-tidy ]] || step "clang-tidy" tools/tidy.sh
+[[ $tidy == no ]] || step "clang-tidy" tools/tidy.sh
 ((${#failed[@]} == 0)) || die "check failed: ${failed[*]}"
 say "check passed"
