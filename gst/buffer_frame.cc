@@ -2,12 +2,12 @@
 #include "gst/buffer_frame.h"
 
 #include <array>
-#include <format>
 #include <mutex>
 #include <utility>
 
 #include "gst/storage_memory.h"
 #include "penstock/base/checked.h"
+#include "penstock/base/str_format.h"
 
 namespace penstock::gst {
 namespace {
@@ -25,16 +25,16 @@ Result<std::array<PlaneLayout, 3>> layout_of(GstBuffer* buffer, const VideoForma
       (meta->format != GST_VIDEO_INFO_FORMAT(&format.info) || int(meta->n_planes) != planes ||
        int(meta->width) < format.width || int(meta->height) < format.height)) {
     return fail(ErrorKind::kUnsupported,
-                std::format("the buffer's video meta ({}x{}, {}) contradicts the caps ({}x{}, {})",
-                            meta->width, meta->height, gst_video_format_to_string(meta->format),
-                            format.width, format.height,
-                            gst_video_format_to_string(GST_VIDEO_INFO_FORMAT(&format.info))));
+                str_format("the buffer's video meta ({}x{}, {}) contradicts the caps ({}x{}, {})",
+                           meta->width, meta->height, gst_video_format_to_string(meta->format),
+                           format.width, format.height,
+                           gst_video_format_to_string(GST_VIDEO_INFO_FORMAT(&format.info))));
   }
   if (const GstVideoCropMeta* crop = gst_buffer_get_video_crop_meta(buffer);
       crop != nullptr && (crop->x != 0 || crop->y != 0)) {
     return fail(ErrorKind::kUnsupported,
-                std::format("the buffer has a crop meta at ({}, {}), which was not negotiated",
-                            crop->x, crop->y));
+                str_format("the buffer has a crop meta at ({}, {}), which was not negotiated",
+                           crop->x, crop->y));
   }
   std::array<PlaneLayout, 3> layout;
   for (int p = 0; p < planes; ++p) {
@@ -47,11 +47,11 @@ Result<std::array<PlaneLayout, 3>> layout_of(GstBuffer* buffer, const VideoForma
         p > 0 && format.format == PixelFormat::kI420 ? format.width / 2 : format.width;
     if (stride <= 0 || static_cast<std::size_t>(stride) < row) {
       return fail(ErrorKind::kUnsupported,
-                  std::format("plane {} has stride {}, a row has {} bytes", p, stride, row));
+                  str_format("plane {} has stride {}, a row has {} bytes", p, stride, row));
     }
     const auto above = checked_product<std::size_t>(stride, rows - 1);
     const auto bytes = above ? checked_sum<std::size_t>(*above, row) : std::nullopt;
-    if (!bytes) return fail(ErrorKind::kCorrupt, std::format("plane {} overflows", p));
+    if (!bytes) return fail(ErrorKind::kCorrupt, str_format("plane {} overflows", p));
     layout[p] = {offset, static_cast<std::size_t>(stride), *bytes};
   }
   return layout;
@@ -73,8 +73,8 @@ Result<StoragePtr> BufferHold::map(const std::shared_ptr<BufferHold>& self, guin
   GstMemory* memory = gst_buffer_peek_memory(buffer_.get(), index);
   if (!gst_memory_map(memory, &mapped->info, GST_MAP_READ)) {
     return fail(ErrorKind::kUnsupported,
-                std::format("the buffer's memory {} ({}) can't be mapped for reading", index,
-                            memory->allocator != nullptr ? memory->allocator->mem_type : "?"));
+                str_format("the buffer's memory {} ({}) can't be mapped for reading", index,
+                           memory->allocator != nullptr ? memory->allocator->mem_type : "?"));
   }
   StoragePtr storage =
       wrap_host_memory({reinterpret_cast<std::byte*>(mapped->info.data), mapped->info.size}, self);
@@ -106,13 +106,13 @@ Result<BufferFrame> frame_of(GstBuffer* buffer, const VideoFormat& format, Devic
     gsize skip = 0;
     if (!gst_buffer_find_memory(buffer, plane.offset, plane.bytes, &index, &length, &skip)) {
       return fail(ErrorKind::kCorrupt,
-                  std::format("plane {} needs bytes {}..{}, the buffer has {}", p, plane.offset,
-                              plane.offset + plane.bytes, gst_buffer_get_size(buffer)));
+                  str_format("plane {} needs bytes {}..{}, the buffer has {}", p, plane.offset,
+                             plane.offset + plane.bytes, gst_buffer_get_size(buffer)));
     }
     if (length != 1) {
       return fail(
           ErrorKind::kUnsupported,
-          std::format("plane {} spans {} memories; joining them would copy the frame", p, length));
+          str_format("plane {} spans {} memories; joining them would copy the frame", p, length));
     }
     GstMemory* memory = gst_buffer_peek_memory(buffer, index);
     StoragePtr storage = storage_of(memory);
@@ -125,8 +125,8 @@ Result<BufferFrame> frame_of(GstBuffer* buffer, const VideoFormat& format, Devic
       offset += memory->offset;
     } else {
       return fail(ErrorKind::kUnsupported,
-                  std::format("the buffer's memory is '{}', not that of the device",
-                              memory->allocator != nullptr ? memory->allocator->mem_type : "?"));
+                  str_format("the buffer's memory is '{}', not that of the device",
+                             memory->allocator != nullptr ? memory->allocator->mem_type : "?"));
     }
     frame.planes[p] = {std::move(storage), offset, plane.stride};
   }

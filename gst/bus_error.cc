@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gst/bus_error.h"
 
-#include <format>
 #include <string>
+
+#include "penstock/base/str_format.h"
 
 namespace penstock::gst {
 namespace {
@@ -43,9 +44,9 @@ Code code_of(ErrorKind kind) {
 void post_error(GstElement* element, std::string_view device, std::string_view operation,
                 const Error& error) {
   const Code code = code_of(error.kind());
-  const std::string text = std::format("{}: device '{}': {}: {}", GST_OBJECT_NAME(element), device,
-                                       operation, error.message());
-  const std::string detail = std::format("kind {}", to_string(error.kind()));
+  const std::string text = str_format("{}: device '{}': {}: {}", GST_OBJECT_NAME(element), device,
+                                      operation, error.message());
+  const std::string detail = str_format("kind {}", to_string(error.kind()));
   gst_element_message_full(element, GST_MESSAGE_ERROR, code.domain, code.code,
                            g_strdup(text.c_str()), g_strdup(detail.c_str()), "", "", 0);
 }

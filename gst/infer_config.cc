@@ -2,10 +2,11 @@
 #include "gst/infer_config.h"
 
 #include <algorithm>
-#include <format>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "penstock/base/str_format.h"
 
 namespace penstock::gst {
 namespace {
@@ -95,8 +96,8 @@ Result<Manifest> find_manifest(const InferConfig& config) {
   std::vector<std::string> labels = split(config.labels);
   if (!manifest->labels.empty() && labels.size() != manifest->labels.size()) {
     return fail(ErrorKind::kInvalidArgument,
-                std::format("property 'labels' names {} classes, the model has {}", labels.size(),
-                            manifest->labels.size()));
+                str_format("property 'labels' names {} classes, the model has {}", labels.size(),
+                           manifest->labels.size()));
   }
   manifest->labels = std::move(labels);
   return manifest;
@@ -104,7 +105,7 @@ Result<Manifest> find_manifest(const InferConfig& config) {
 
 /// Everything that decides what an inference computes and how; elements may share it only if equal.
 std::string settings_of(const InferConfig& config) {
-  return std::format(
+  return str_format(
       "model={} device={} policy={} batch-size={} max-wait={} threshold={} iou-threshold={} "
       "max-objects={} labels={} engine-library={} models-folder={} workers={}",
       config.model, config.device, config.policy == Policy::kLatency ? "latency" : "throughput",
@@ -267,8 +268,8 @@ Result<OpenedInferencePtr> open_inference(GstElement* element, const InferConfig
   const auto negative_but_not_own = [](float value) { return value < 0 && value != -1; };
   if (negative_but_not_own(config.threshold) || negative_but_not_own(config.iou_threshold)) {
     return fail(ErrorKind::kInvalidArgument,
-                std::format("threshold {} and iou-threshold {} must be within 0..1, or -1",
-                            config.threshold, config.iou_threshold));
+                str_format("threshold {} and iou-threshold {} must be within 0..1, or -1",
+                           config.threshold, config.iou_threshold));
   }
   const auto open = [&]() -> Result<OpenedInferencePtr> {
     const auto device = find_device(element, config.device);

@@ -2,10 +2,10 @@
 #include "gst/infer_stream.h"
 
 #include <atomic>
-#include <format>
 #include <utility>
 
 #include "gst/storage_memory.h"
+#include "penstock/base/str_format.h"
 
 namespace penstock::gst {
 namespace {
@@ -45,7 +45,7 @@ InferStream::IdentityPtr InferStream::new_identity(std::string stream_id, GObjec
   // executor.
   static std::atomic<guint64> serial{0};
   auto identity = std::make_shared<Identity>();
-  identity->id.name = std::format("{}#{}", stream_id, serial.fetch_add(1));
+  identity->id.name = str_format("{}#{}", stream_id, serial.fetch_add(1));
   identity->stream_id = std::move(stream_id);
   if (display != nullptr) identity->display.reset(G_OBJECT(g_object_ref(display)));
   return identity;
@@ -80,7 +80,7 @@ Result<GstFlowReturn> InferStream::push_frame(BufferPtr buffer, const VideoForma
     auto made = frame_of(buffer.get(), format, device_);
     if (!made) {
       return std::unexpected(
-          fail_with(made.error().context(std::format("reading frame {}", number))));
+          fail_with(made.error().context(str_format("reading frame {}", number))));
     }
     VideoFrame& frame = *made->frame;
     frame.source = identity->id;
@@ -106,7 +106,7 @@ Result<GstFlowReturn> InferStream::push_frame(BufferPtr buffer, const VideoForma
         if (flow_ != GST_FLOW_OK || generation != generation_) return GST_FLOW_FLUSHING;
       }
       return std::unexpected(
-          fail_with(future.error().context(std::format("submitting frame {}", number))));
+          fail_with(future.error().context(str_format("submitting frame {}", number))));
     }
     waiting.future = std::move(*future);
   }
@@ -196,7 +196,7 @@ std::optional<InferStream::Output> InferStream::next() {
 
   if (result && !*result) {
     return fail_with(
-        result->error().context(std::format("inferring frame {}", waiting.analysis->result.frame)));
+        result->error().context(str_format("inferring frame {}", waiting.analysis->result.frame)));
   }
   if (result) {
     waiting.analysis->result.objects = std::move((*result)->objects);

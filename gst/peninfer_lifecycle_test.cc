@@ -9,7 +9,6 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
-#include <format>
 #include <functional>
 #include <random>
 #include <thread>
@@ -17,6 +16,7 @@
 
 #include "gst/penanalysis_meta.h"
 #include "gst/testing/infer_fixture.h"
+#include "penstock/base/str_format.h"
 
 namespace penstock::gst {
 namespace {
@@ -216,7 +216,7 @@ TEST_P(L03, GivenRunsInFlight_WhenStopped_ThenReadyComesAtOnceAndTheRunsKeepThei
 
 TEST_P(L03, GivenTeardownAtRandomMoments_WhenRepeated_ThenNothingIsLeftBehind) {
   const unsigned seed = std::random_device{}();
-  SCOPED_TRACE(std::format("seed {}", seed));
+  SCOPED_TRACE(str_format("seed {}", seed));
   std::mt19937 random(seed);
   const auto cycle = [&] {
     play({"queue-depth=3"});
@@ -266,7 +266,7 @@ TEST_P(L04, GivenTheNthDeviceCallFails_WhenRun_ThenExactlyOneErrorAndACleanTeard
   bool ran_through = false;
   int failures = 0;
   for (std::uint64_t n = 1; n < 400 && !ran_through; ++n) {
-    SCOPED_TRACE(std::format("call {}", n));
+    SCOPED_TRACE(str_format("call {}", n));
     std::vector<BufferPtr> frames;
     for (int i = 0; i < kFrames; ++i) frames.push_back(make_frame(pts(i)));
     const GstPtr<GstElement> element = make_element();
@@ -388,7 +388,7 @@ TEST_P(L05, GivenEventsBetweenFrames_WhenTheyPass_ThenEveryOneKeepsItsPlace) {
       [](GstPad*, GstPadProbeInfo* info, gpointer data) {
         auto& log = *static_cast<std::vector<std::string>*>(data);
         if (GST_PAD_PROBE_INFO_TYPE(info) & GST_PAD_PROBE_TYPE_BUFFER) {
-          log.push_back(std::format(
+          log.push_back(str_format(
               "frame {}", GST_BUFFER_PTS(GST_PAD_PROBE_INFO_BUFFER(info)) / (40 * GST_MSECOND)));
         } else {
           log.push_back(GST_EVENT_TYPE_NAME(GST_PAD_PROBE_INFO_EVENT(info)));

@@ -6,13 +6,13 @@
 #include <gst/video/video.h>
 #include <gtest/gtest.h>
 
-#include <format>
 #include <string>
 #include <vector>
 
 #include "gst/penanalysis_meta.h"
 #include "gst/sharing.h"
 #include "gst/testing/infer_fixture.h"
+#include "penstock/base/str_format.h"
 
 namespace penstock::gst {
 namespace {
@@ -52,14 +52,14 @@ Outcome run(const std::string& description, DevicePtr device = nullptr) {
 }
 
 std::string source(const char* format, int frames = 3) {
-  return std::format(
+  return str_format(
       "videotestsrc pattern=black num-buffers={} ! "
       "video/x-raw,format={},width=128,height=128,framerate=25/1",
       frames, format);
 }
 
 std::string infer(const std::string& more = "") {
-  return std::format("peninfer model={} {}", model_folder().string(), more);
+  return str_format("peninfer model={} {}", model_folder().string(), more);
 }
 
 int luma(GstSample* sample, int x, int y) {

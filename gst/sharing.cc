@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gst/sharing.h"
 
-#include <format>
 #include <utility>
+
+#include "penstock/base/str_format.h"
 
 namespace penstock::gst {
 namespace {
@@ -91,8 +92,8 @@ Result<OpenedInferencePtr> InferenceRegistry::open(const std::string& instance,
     if (auto living = entry->second.inference.lock()) {
       if (entry->second.settings == settings) return living;
       return fail(ErrorKind::kInvalidArgument,
-                  std::format("model-instance '{}' is in use with other settings ({}; here {})",
-                              instance, entry->second.settings, settings));
+                  str_format("model-instance '{}' is in use with other settings ({}; here {})",
+                             instance, entry->second.settings, settings));
     }
   }
   auto opened = open();

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gst/video_caps.h"
 
-#include <format>
 #include <string>
 #include <string_view>
+
+#include "penstock/base/str_format.h"
 
 namespace penstock::gst {
 namespace {
@@ -32,8 +33,8 @@ Result<void> check_memory(const GstCaps* caps, DeviceId device) {
   gchar* text = features == nullptr ? nullptr : gst_caps_features_to_string(features);
   const std::string found = text == nullptr ? GST_CAPS_FEATURE_MEMORY_SYSTEM_MEMORY : text;
   g_free(text);
-  return refuse(std::format("caps feature '{}' is not supported, device '{}' takes '{}'", found,
-                            to_string(device), wanted));
+  return refuse(str_format("caps feature '{}' is not supported, device '{}' takes '{}'", found,
+                           to_string(device), wanted));
 }
 
 Result<PixelFormat> check_format(const GstStructure* fields, DeviceId device) {
@@ -41,18 +42,18 @@ Result<PixelFormat> check_format(const GstStructure* fields, DeviceId device) {
   const std::string_view name = format == nullptr ? "" : format;
   if (name == "NV12") return PixelFormat::kNv12;
   if (name == "I420" && device.kind == DeviceKind::kCpu) return PixelFormat::kI420;
-  return refuse(std::format("format '{}' is not supported, device '{}' takes {}", name,
-                            to_string(device), wanted_formats(device.kind)));
+  return refuse(str_format("format '{}' is not supported, device '{}' takes {}", name,
+                           to_string(device), wanted_formats(device.kind)));
 }
 
 Result<int> check_side(const GstStructure* fields, const char* name) {
   int value = 0;
   if (!gst_structure_get_int(fields, name, &value) || value <= 0) {
-    return refuse(std::format("{} is missing or not a positive number", name));
+    return refuse(str_format("{} is missing or not a positive number", name));
   }
-  if (value % 2 != 0) return refuse(std::format("{} {} is odd, it must be even", name, value));
+  if (value % 2 != 0) return refuse(str_format("{} {} is odd, it must be even", name, value));
   if (value > kMaxFrameSide) {
-    return refuse(std::format("{} {} is above the limit of {}", name, value, kMaxFrameSide));
+    return refuse(str_format("{} {} is above the limit of {}", name, value, kMaxFrameSide));
   }
   return value;
 }
@@ -60,7 +61,7 @@ Result<int> check_side(const GstStructure* fields, const char* name) {
 Result<void> check_progressive(const GstStructure* fields) {
   const gchar* mode = gst_structure_get_string(fields, "interlace-mode");
   if (mode == nullptr || std::string_view(mode) == "progressive") return {};
-  return refuse(std::format("interlace-mode '{}' is not supported, deinterlace first", mode));
+  return refuse(str_format("interlace-mode '{}' is not supported, deinterlace first", mode));
 }
 
 Result<Colorimetry> check_colorimetry(const GstStructure* fields) {
@@ -69,12 +70,12 @@ Result<Colorimetry> check_colorimetry(const GstStructure* fields) {
   if (text == nullptr) return color;
   GstVideoColorimetry declared;
   if (!gst_video_colorimetry_from_string(&declared, text)) {
-    return refuse(std::format("colorimetry '{}' is not understood", text));
+    return refuse(str_format("colorimetry '{}' is not understood", text));
   }
   if (declared.transfer == GST_VIDEO_TRANSFER_SMPTE2084 ||
       declared.transfer == GST_VIDEO_TRANSFER_ARIB_STD_B67) {
     return refuse(
-        std::format("colorimetry '{}' has an HDR transfer function, tone-map to SDR first", text));
+        str_format("colorimetry '{}' has an HDR transfer function, tone-map to SDR first", text));
   }
   switch (declared.matrix) {
     case GST_VIDEO_COLOR_MATRIX_UNKNOWN:
@@ -85,7 +86,7 @@ Result<Colorimetry> check_colorimetry(const GstStructure* fields) {
       break;
     default:
       return refuse(
-          std::format("colorimetry '{}' has a matrix that is neither BT.601 nor BT.709", text));
+          str_format("colorimetry '{}' has a matrix that is neither BT.601 nor BT.709", text));
   }
   if (declared.range == GST_VIDEO_COLOR_RANGE_0_255) color.range = ColorRange::kFull;
   return color;
@@ -100,7 +101,7 @@ Result<ChromaSite> check_chroma_site(const GstStructure* fields) {
     case GST_VIDEO_CHROMA_SITE_NONE:
       return ChromaSite::kCenter;
     default:
-      return refuse(std::format(
+      return refuse(str_format(
           "chroma-site '{}' is not supported, it must be 'mpeg2', 'jpeg' or undeclared", text));
   }
 }
@@ -121,7 +122,7 @@ Result<VideoFormat> accept_caps(const GstCaps* caps, DeviceId device) {
     return refuse("media type 'multistream/x-analytics-batch' (batches) is not supported yet");
   }
   if (media != "video/x-raw") {
-    return refuse(std::format("media type '{}' is not supported, it must be video/x-raw", media));
+    return refuse(str_format("media type '{}' is not supported, it must be video/x-raw", media));
   }
   PENSTOCK_TRY(check_memory(caps, device));
   VideoFormat result;

@@ -3,8 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <format>
 #include <string>
+
+#include "penstock/base/str_format.h"
 
 namespace penstock::gst {
 namespace {
@@ -56,7 +57,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(V03, GivenTheLargestSize_WhenAccepted_ThenOneMoreStepIsRefused) {
   const auto sized = [](int width, int height) {
-    return accept(std::format("video/x-raw,format=I420,width={},height={}", width, height));
+    return accept(str_format("video/x-raw,format=I420,width={},height={}", width, height));
   };
   EXPECT_TRUE(sized(32766, 32766));
   const auto wide = sized(32768, 16);

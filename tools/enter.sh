@@ -9,6 +9,8 @@ set -euo pipefail
 export CCACHE_DIR=${CCACHE_DIR:-$PENSTOCK_CACHE/ccache} CCACHE_MAXSIZE=${CCACHE_MAXSIZE:-3G}
 # A clone elsewhere finds what another one compiled.
 export CCACHE_BASEDIR=$PENSTOCK_REPO CCACHE_NOHASHDIR=1
+# What ccache asks for where headers are precompiled.
+export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime CCACHE_PCH_EXTSUM=1
 [[ $PENSTOCK_USERLAND != host && -z ${PENSTOCK_INSIDE:-} ]] || exec "$@"
 root=$PENSTOCK_USERLAND
 

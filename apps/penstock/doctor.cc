@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
-#include <format>
 #include <fstream>
 #include <memory>
 #include <set>
@@ -22,6 +21,7 @@
 #include "apps/penstock/commands.h"
 #include "gst/register.h"
 #include "penstock/base/exit_code.h"
+#include "penstock/base/str_format.h"
 #include "penstock/model/manifest.h"
 
 namespace penstock {
@@ -65,7 +65,7 @@ void check_processor(Doctor& doctor) {
   for (const char* name : {"sse4_2", "avx2", "fma", "avx512f", "avx512_vnni", "asimd", "sve"}) {
     if (flags.contains(name)) simd += std::string(simd.empty() ? "" : ", ") + name;
   }
-  doctor.ok(std::format("{}, {} cores online", model, ::sysconf(_SC_NPROCESSORS_ONLN)));
+  doctor.ok(str_format("{}, {} cores online", model, ::sysconf(_SC_NPROCESSORS_ONLN)));
   if (simd.empty()) {
     doctor.note("no SIMD beyond the baseline: preprocessing will be slow, but right");
   } else {
@@ -77,7 +77,7 @@ void check_gstreamer(Doctor& doctor) {
   doctor.head("GStreamer");
   guint major = 0, minor = 0, micro = 0, nano = 0;
   gst_version(&major, &minor, &micro, &nano);
-  const std::string version = std::format("{}.{}.{}", major, minor, micro);
+  const std::string version = str_format("{}.{}.{}", major, minor, micro);
   if (major > 1 || (major == 1 && minor >= 28)) {
     doctor.ok("version " + version);
   } else {
@@ -91,12 +91,12 @@ void check_gstreamer(Doctor& doctor) {
   const auto check = [&](const Need& need, bool needed) {
     GstElementFactory* factory = gst_element_factory_find(need.element);
     if (factory != nullptr) {
-      doctor.ok(std::format("{} ({})", need.element, need.what));
+      doctor.ok(str_format("{} ({})", need.element, need.what));
       gst_object_unref(factory);
     } else if (needed) {
-      doctor.lacks(std::format("{} ({}): install {}", need.element, need.what, need.package));
+      doctor.lacks(str_format("{} ({}): install {}", need.element, need.what, need.package));
     } else {
-      doctor.note(std::format("no {} ({}): comes with {}", need.element, need.what, need.package));
+      doctor.note(str_format("no {} ({}): comes with {}", need.element, need.what, need.package));
     }
   };
   for (const Need& need :
@@ -131,19 +131,19 @@ void check_engine(Doctor& doctor, const std::string& configured) {
   const std::string path = configured.empty() ? PENSTOCK_ONNXRUNTIME_DEFAULT : configured;
   void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
-    doctor.lacks(std::format("the library: {}; name one with --engine-library", ::dlerror()));
+    doctor.lacks(str_format("the library: {}; name one with --engine-library", ::dlerror()));
     return;
   }
   const auto get_base =
       reinterpret_cast<const OrtApiBase* (*)()>(::dlsym(library, "OrtGetApiBase"));
   if (get_base == nullptr) {
-    doctor.lacks(std::format("an ONNX Runtime: {} is another library", path));
+    doctor.lacks(str_format("an ONNX Runtime: {} is another library", path));
   } else {
-    doctor.ok(std::format("version {} from {}", get_base()->get_version(), path));
+    doctor.ok(str_format("version {} from {}", get_base()->get_version(), path));
   }
   const bool cuda = ::dlsym(library, "OrtSessionOptionsAppendExecutionProvider_CUDA") != nullptr;
-  doctor.ok(std::format("providers used by this release: CPUExecutionProvider{}",
-                        cuda ? " (the library also exports CUDA, which is not used yet)" : ""));
+  doctor.ok(str_format("providers used by this release: CPUExecutionProvider{}",
+                       cuda ? " (the library also exports CUDA, which is not used yet)" : ""));
   // Left open: unloading an engine that started threads is not safe.
 }
 
@@ -158,14 +158,14 @@ void check_models(Doctor& doctor, const std::filesystem::path& folder) {
     if (!std::filesystem::exists(manifest, none)) continue;
     ++found;
     if (auto loaded = load_manifest(manifest); loaded) {
-      doctor.ok(std::format("{} ({}), hash checked", loaded->name, loaded->licence));
+      doctor.ok(str_format("{} ({}), hash checked", loaded->name, loaded->licence));
     } else {
       doctor.note(loaded.error().message());
     }
   }
   if (found == 0) {
     doctor.note(
-        std::format("none in {}; get one with: penstock model fetch nanodet", folder.string()));
+        str_format("none in {}; get one with: penstock model fetch nanodet", folder.string()));
   }
 }
 
@@ -180,9 +180,9 @@ void check_devices(Doctor& doctor) {
     if (!name.starts_with("renderD")) continue;
     any = true;
     const bool usable = ::access(it->path().c_str(), R_OK | W_OK) == 0;
-    doctor.note(std::format("render node {}{}; GPUs are not used by this release",
-                            it->path().string(),
-                            usable ? "" : " (this user may not open it: join its group)"));
+    doctor.note(str_format("render node {}{}; GPUs are not used by this release",
+                           it->path().string(),
+                           usable ? "" : " (this user may not open it: join its group)"));
   }
   if (!any) doctor.note("no GPU render node in /dev/dri; GPUs are not used by this release anyway");
   if (std::filesystem::exists("/dev/nvidiactl", ec)) {
@@ -202,7 +202,7 @@ void check_disk(Doctor& doctor) {
     return;
   }
   const double free = double(space.available) / 1e9;
-  const std::string text = std::format("{:.1f} GB free in this folder", free);
+  const std::string text = str_format("{:.1f} GB free in this folder", free);
   if (free < 0.2) {
     doctor.lacks("room for outputs: " + text);
   } else {

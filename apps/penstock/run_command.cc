@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <format>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +17,7 @@
 #include "gst/penanalysis_meta.h"
 #include "gst/register.h"
 #include "penstock/base/exit_code.h"
+#include "penstock/base/str_format.h"
 #include "penstock/memory/device_id.h"
 #include "penstock/model/manifest.h"
 #include "penstock/pipeline/run_job.h"
@@ -56,10 +56,10 @@ Result<void> take_output(const std::string& text, RunOptions& options) {
   if (place == nullptr || path.empty()) {
     return fail(
         ErrorKind::kInvalidArgument,
-        std::format("--out {}: say video=FILE.mp4, json=FILE.jsonl or report=FILE.html", text));
+        str_format("--out {}: say video=FILE.mp4, json=FILE.jsonl or report=FILE.html", text));
   }
   if (!place->empty()) {
-    return fail(ErrorKind::kInvalidArgument, std::format("--out {}=... is given twice", kind));
+    return fail(ErrorKind::kInvalidArgument, str_format("--out {}=... is given twice", kind));
   }
   *place = path;
   return {};

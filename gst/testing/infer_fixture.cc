@@ -4,11 +4,11 @@
 #include <gst/video/video.h>
 #include <unistd.h>
 
-#include <format>
 #include <system_error>
 
 #include "gst/sharing.h"
 #include "gst/storage_memory.h"
+#include "penstock/base/str_format.h"
 
 namespace penstock::gst {
 namespace {
@@ -29,7 +29,7 @@ model_testing::TestModel make_model() {
 class ModelFolder {
  public:
   ModelFolder()
-      : path_(std::filesystem::temp_directory_path() / std::format("penstock-gst-{}", getpid())) {
+      : path_(std::filesystem::temp_directory_path() / str_format("penstock-gst-{}", getpid())) {
     write_model_folder(make_model(), path_);
   }
   ~ModelFolder() {
@@ -73,8 +73,8 @@ std::vector<std::string> InferFixture::formats() const {
 
 std::string InferFixture::caps(const std::string& format, int width, int height,
                                const std::string& more) const {
-  return std::format("video/x-raw{},format={},width={},height={},framerate=25/1{}",
-                     is_sim() ? "(memory:PenstockSim)" : "", format, width, height, more);
+  return str_format("video/x-raw{},format={},width={},height={},framerate=25/1{}",
+                    is_sim() ? "(memory:PenstockSim)" : "", format, width, height, more);
 }
 
 GstPtr<GstElement> InferFixture::make_element(const std::vector<std::string>& properties) {

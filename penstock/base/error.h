@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "penstock/base/str_format.h"
+
 namespace penstock {
 
 /// The broad cause of a failure; decides exit codes and bus-error codes. An operation whose callers
@@ -66,7 +68,7 @@ class Error {
 template <typename T, typename E = Error>
 using Result = std::expected<T, E>;
 
-/// Shorthand: `return fail(ErrorKind::kNotFound, std::format("no model '{}'", name));`
+/// Shorthand: `return fail(ErrorKind::kNotFound, str_format("no model '{}'", name));`
 inline std::unexpected<Error> fail(ErrorKind kind, std::string message) {
   return std::unexpected(Error(kind, std::move(message)));
 }

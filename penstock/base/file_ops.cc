@@ -6,8 +6,9 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <format>
 #include <system_error>
+
+#include "penstock/base/str_format.h"
 
 namespace penstock {
 namespace {
@@ -33,7 +34,7 @@ ErrorKind kind_of(int error) {
 }
 
 std::unexpected<Error> fail_errno(int error, const std::string& what) {
-  return fail(kind_of(error), std::format("{}: {}", what, std::generic_category().message(error)));
+  return fail(kind_of(error), str_format("{}: {}", what, std::generic_category().message(error)));
 }
 
 class SystemFileOps final : public FileOps {
@@ -43,7 +44,7 @@ class SystemFileOps final : public FileOps {
     do {
       fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     } while (fd < 0 && errno == EINTR);
-    if (fd < 0) return fail_errno(errno, std::format("cannot create '{}'", path.string()));
+    if (fd < 0) return fail_errno(errno, str_format("cannot create '{}'", path.string()));
     return UniqueFd(fd);
   }
 
@@ -52,7 +53,7 @@ class SystemFileOps final : public FileOps {
       const ssize_t written = ::write(fd, bytes.data(), bytes.size());
       if (written < 0) {
         if (errno == EINTR) continue;
-        return fail_errno(errno, std::format("cannot write {} bytes", bytes.size()));
+        return fail_errno(errno, str_format("cannot write {} bytes", bytes.size()));
       }
       // POSIX allows 0 only for empty writes; looping on it would never end.
       if (written == 0) return fail(ErrorKind::kIo, "cannot write: the file takes no bytes");
@@ -73,7 +74,7 @@ class SystemFileOps final : public FileOps {
   Result<void> rename(const std::filesystem::path& from, const std::filesystem::path& to) override {
     if (::rename(from.c_str(), to.c_str()) < 0) {
       return fail_errno(errno,
-                        std::format("cannot rename '{}' to '{}'", from.string(), to.string()));
+                        str_format("cannot rename '{}' to '{}'", from.string(), to.string()));
     }
     return {};
   }

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <format>
 #include <list>
 #include <mutex>
 #include <system_error>
 #include <thread>
 #include <utility>
 
+#include "penstock/base/str_format.h"
 #include "penstock/exec/request_schedule.h"
 
 namespace penstock {
@@ -23,17 +23,17 @@ Result<void> check(const ExecutorOptions& options) {
     return fail(ErrorKind::kInvalidArgument, std::move(message));
   };
   if (options.workers < 1 || options.workers > kMaxWorkers) {
-    return wrong(std::format("workers is {}, must be 1..{}", options.workers, kMaxWorkers));
+    return wrong(str_format("workers is {}, must be 1..{}", options.workers, kMaxWorkers));
   }
   if (options.queue_depth < 1) return wrong("queue depth is 0, must be at least 1");
   if (options.source_share < 1) return wrong("source share is 0, must be at least 1");
   if (options.max_sources < 1) return wrong("the limit of sources is 0, must be at least 1");
   if (options.batch_size < 1 || options.batch_size > kMaxBatchSize) {
-    return wrong(std::format("batch size is {}, must be 1..{}", options.batch_size, kMaxBatchSize));
+    return wrong(str_format("batch size is {}, must be 1..{}", options.batch_size, kMaxBatchSize));
   }
   if (static_cast<std::size_t>(options.batch_size) > options.queue_depth) {
-    return wrong(std::format("batch size is {} but the queue holds only {} requests",
-                             options.batch_size, options.queue_depth));
+    return wrong(str_format("batch size is {} but the queue holds only {} requests",
+                            options.batch_size, options.queue_depth));
   }
   if (options.max_wait < Nanoseconds::zero()) return wrong("max wait is negative");
   return {};
@@ -86,8 +86,8 @@ class ThreadedExecutor final : public SharedBatchExecutor {
       }
     } catch (const std::system_error& error) {
       return fail(ErrorKind::kExhausted,
-                  std::format("starting inference worker {} of {}: {}", threads_.size() + 1,
-                              runners_.size(), error.what()));
+                  str_format("starting inference worker {} of {}: {}", threads_.size() + 1,
+                             runners_.size(), error.what()));
     }
     return {};
   }
@@ -134,7 +134,7 @@ class ThreadedExecutor final : public SharedBatchExecutor {
       if (schedule_.waiting() > 0) work_.notify_one();
     }
     const std::string reason =
-        std::format("generation {} of source '{}' was cancelled", generation, source.name);
+        str_format("generation {} of source '{}' was cancelled", generation, source.name);
     settle_cancelled(std::move(dropped), reason);
     for (auto& promise : suppressed) promise.set_value(fail(ErrorKind::kCancelled, reason));
   }
@@ -186,8 +186,8 @@ class ThreadedExecutor final : public SharedBatchExecutor {
     if (blocked.state == BlockedRequest::State::kAdmitted) return future;
     if (stopping_) return fail(ErrorKind::kCancelled, "the executor is stopping");
     return fail(ErrorKind::kCancelled,
-                std::format("generation {} of source '{}' was cancelled while it waited for room",
-                            generation, source.name));
+                str_format("generation {} of source '{}' was cancelled while it waited for room",
+                           generation, source.name));
   }
 
   /// The destructor may go on as soon as the lock is let go of after the last one left.
@@ -242,7 +242,7 @@ class ThreadedExecutor final : public SharedBatchExecutor {
       if (i >= results.size()) {
         item.promise.set_value(fail(
             ErrorKind::kInternal,
-            std::format("the runner answered {} of {} requests", results.size(), batch.size())));
+            str_format("the runner answered {} of {} requests", results.size(), batch.size())));
         continue;
       }
       if (results[i]) results[i]->times.queue = started - item.submitted;
@@ -297,7 +297,7 @@ Result<std::unique_ptr<SharedBatchExecutor>> SharedBatchExecutor::create(
     auto runner = make_runner(worker);
     if (!runner) {
       return std::unexpected(std::move(runner).error().context(
-          std::format("preparing inference worker {} of {}", worker + 1, count)));
+          str_format("preparing inference worker {} of {}", worker + 1, count)));
     }
     runners.push_back(std::move(*runner));
   }

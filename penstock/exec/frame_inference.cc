@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
-#include <format>
 #include <utility>
 #include <vector>
 
+#include "penstock/base/str_format.h"
 #include "penstock/exec/frame_runner.h"
 
 namespace penstock {
@@ -38,19 +38,19 @@ Result<std::size_t> minimum_batch(const Session& session, int batch_size) {
   if (session.inputs().size() != 1) {
     return fail(
         ErrorKind::kUnsupported,
-        std::format("it has {} inputs; a video stage feeds exactly one", session.inputs().size()));
+        str_format("it has {} inputs; a video stage feeds exactly one", session.inputs().size()));
   }
   const TensorSpec& input = session.inputs().front();
   if (input.dims.empty()) {
     return fail(ErrorKind::kUnsupported,
-                std::format("its input '{}' is a scalar, not a batch of images", input.name));
+                str_format("its input '{}' is a scalar, not a batch of images", input.name));
   }
   const Dimension& batch = input.dims.front();
   if (batch_size > batch.maximum) {
     return fail(ErrorKind::kInvalidArgument,
-                std::format("batch size {} is more than the {} that its input '{}' takes; use at "
-                            "most {}, or a model with a larger or dynamic batch",
-                            batch_size, batch.maximum, input.name, batch.maximum));
+                str_format("batch size {} is more than the {} that its input '{}' takes; use at "
+                           "most {}, or a model with a larger or dynamic batch",
+                           batch_size, batch.maximum, input.name, batch.maximum));
   }
   return static_cast<std::size_t>(std::max<std::int64_t>(batch.minimum, 1));
 }
@@ -106,7 +106,7 @@ Result<std::unique_ptr<FrameInference>> FrameInference::open(DevicePtr device,
   if (device == nullptr) return fail(ErrorKind::kInvalidArgument, "inference needs a device");
   const auto where = [&](const Error& error) {
     return std::unexpected(error.context(
-        std::format("opening model '{}' on {}", manifest.name, to_string(device->id()))));
+        str_format("opening model '{}' on {}", manifest.name, to_string(device->id()))));
   };
   if (options.workers < 0) {
     return where({ErrorKind::kInvalidArgument, "the number of workers is negative"});

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <format>
 #include <utility>
 
+#include "penstock/base/str_format.h"
 #include "penstock/exec/batch_assembly.h"
 
 namespace penstock {
@@ -129,7 +129,7 @@ class FrameRunner final : public BatchRunner {
         assemble_batch(*stage_.device, tensors, slots, stage_.manifest.preprocess, in_flight_);
     if (!input) {
       return std::unexpected(input.error().context(
-          std::format("assembling a batch of {} in {} slots", items.size(), slots)));
+          str_format("assembling a batch of {} in {} slots", items.size(), slots)));
     }
     return stage_.session->run(std::span(&*input, 1));
   }
@@ -141,9 +141,9 @@ class FrameRunner final : public BatchRunner {
 
   std::string describe(const InferenceRequest& request) const {
     const bool timed = request.frame != nullptr && request.frame->pts_ns >= 0;
-    return std::format("inference of frame {} of source '{}' by model '{}' on {}",
-                       timed ? std::format("at {} ns", request.frame->pts_ns) : "without timestamp",
-                       request.source.name, stage_.manifest.name, to_string(stage_.device->id()));
+    return str_format("inference of frame {} of source '{}' by model '{}' on {}",
+                      timed ? str_format("at {} ns", request.frame->pts_ns) : "without timestamp",
+                      request.source.name, stage_.manifest.name, to_string(stage_.device->id()));
   }
 
   const FrameStage& stage_;

@@ -2,8 +2,9 @@
 #include "penstock/exec/request_schedule.h"
 
 #include <algorithm>
-#include <format>
 #include <limits>
+
+#include "penstock/base/str_format.h"
 
 namespace penstock {
 
@@ -19,13 +20,13 @@ Result<void> RequestSchedule::check(const SourceId& source, Generation generatio
   if (found == sources_.end()) {
     if (sources_.size() < max_sources_) return {};
     return fail(ErrorKind::kExhausted,
-                std::format("source '{}' is one more than the executor's {}; retire sources that "
-                            "have ended",
-                            source.name, max_sources_));
+                str_format("source '{}' is one more than the executor's {}; retire sources that "
+                           "have ended",
+                           source.name, max_sources_));
   }
   if (found->second.cancelled && generation <= *found->second.cancelled) {
     return fail(ErrorKind::kCancelled,
-                std::format("generation {} of source '{}' was cancelled", generation, source.name));
+                str_format("generation {} of source '{}' was cancelled", generation, source.name));
   }
   return {};
 }
@@ -39,14 +40,14 @@ bool RequestSchedule::has_room(const SourceId& source) const {
 Error RequestSchedule::full(const SourceId& source) const {
   if (waiting_ >= depth_) {
     return {ErrorKind::kExhausted,
-            std::format("the inference queue is full ({} requests) and source '{}' asked not to "
-                        "wait; send fewer frames or deepen the queue",
-                        depth_, source.name)};
+            str_format("the inference queue is full ({} requests) and source '{}' asked not to "
+                       "wait; send fewer frames or deepen the queue",
+                       depth_, source.name)};
   }
   return {ErrorKind::kExhausted,
-          std::format("source '{}' has {} requests in the inference queue, which is its share, and "
-                      "asked not to wait; send fewer frames",
-                      source.name, share_)};
+          str_format("source '{}' has {} requests in the inference queue, which is its share, and "
+                     "asked not to wait; send fewer frames",
+                     source.name, share_)};
 }
 
 void RequestSchedule::add(PendingRequest pending) {

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <format>
+
+#include "penstock/base/str_format.h"
 
 namespace penstock {
 namespace {
@@ -24,8 +25,8 @@ int round_half_even(double value) { return static_cast<int>(std::nearbyint(value
 Result<RectI> grow_to_chroma(RectI roi, int frame_width, int frame_height) {
   if (!is_even_size(frame_width, frame_height)) {
     return fail(ErrorKind::kInvalidArgument,
-                std::format("frame size {}x{} is not even and within 2..{}", frame_width,
-                            frame_height, kMaxFrameSide));
+                str_format("frame size {}x{} is not even and within 2..{}", frame_width,
+                           frame_height, kMaxFrameSide));
   }
   // 64 bit: x + width of a rectangle from outside may exceed an int.
   const auto left = std::max<std::int64_t>(roi.x, 0);
@@ -34,8 +35,8 @@ Result<RectI> grow_to_chroma(RectI roi, int frame_width, int frame_height) {
   const auto bottom = std::min<std::int64_t>(std::int64_t{roi.y} + roi.height, frame_height);
   if (roi.width <= 0 || roi.height <= 0 || left >= right || top >= bottom) {
     return fail(ErrorKind::kInvalidArgument,
-                std::format("region {}x{} at ({},{}) has no pixel inside the {}x{} frame",
-                            roi.width, roi.height, roi.x, roi.y, frame_width, frame_height));
+                str_format("region {}x{} at ({},{}) has no pixel inside the {}x{} frame", roi.width,
+                           roi.height, roi.x, roi.y, frame_width, frame_height));
   }
   // The frame is even, so growing a clipped edge outward never leaves it.
   const auto even_left = static_cast<int>(left & ~std::int64_t{1});
@@ -48,20 +49,20 @@ Result<Letterbox> Letterbox::plan(RectI crop, int frame_width, int frame_height,
                                   int input_height, Fit fit) {
   if (!is_even_size(frame_width, frame_height)) {
     return fail(ErrorKind::kInvalidArgument,
-                std::format("frame size {}x{} is not even and within 2..{}", frame_width,
-                            frame_height, kMaxFrameSide));
+                str_format("frame size {}x{} is not even and within 2..{}", frame_width,
+                           frame_height, kMaxFrameSide));
   }
   if (!is_size(input_width, input_height)) {
     return fail(ErrorKind::kInvalidArgument,
-                std::format("model input size {}x{} is not within 1..{}", input_width, input_height,
-                            kMaxFrameSide));
+                str_format("model input size {}x{} is not within 1..{}", input_width, input_height,
+                           kMaxFrameSide));
   }
   const bool inside = crop.x >= 0 && crop.y >= 0 && crop.width >= 2 && crop.height >= 2 &&
                       crop.x <= frame_width - crop.width && crop.y <= frame_height - crop.height;
   if (!inside || ((crop.x | crop.y | crop.width | crop.height) & 1) != 0) {
     return fail(ErrorKind::kInvalidArgument,
-                std::format("crop {}x{} at ({},{}) is not even and inside the {}x{} frame",
-                            crop.width, crop.height, crop.x, crop.y, frame_width, frame_height));
+                str_format("crop {}x{} at ({},{}) is not even and inside the {}x{} frame",
+                           crop.width, crop.height, crop.x, crop.y, frame_width, frame_height));
   }
 
   Letterbox box{.crop = crop,

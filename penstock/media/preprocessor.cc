@@ -2,12 +2,12 @@
 #include "penstock/media/preprocessor.h"
 
 #include <cmath>
-#include <format>
 #include <mutex>
 #include <utility>
 #include <vector>
 
 #include "penstock/base/checked.h"
+#include "penstock/base/str_format.h"
 #include "penstock/media/kernels/sampling.h"
 #include "penstock/media/kernels/yuv420_to_tensor.h"
 
@@ -34,16 +34,16 @@ Result<std::size_t> checked_input_bytes(const PreprocessSpec& spec) {
   if (spec.width < 1 || spec.height < 1 || spec.width > kMaxFrameSide ||
       spec.height > kMaxFrameSide) {
     return fail(ErrorKind::kInvalidArgument,
-                std::format("model input size {}x{} is not within 1..{}", spec.width, spec.height,
-                            kMaxFrameSide));
+                str_format("model input size {}x{} is not within 1..{}", spec.width, spec.height,
+                           kMaxFrameSide));
   }
   const auto bytes =
       checked_product(sizeof(float), std::size_t{3}, static_cast<std::size_t>(spec.width),
                       static_cast<std::size_t>(spec.height));
   if (!bytes || *bytes > kMaxInputBytes) {
     return fail(ErrorKind::kExhausted,
-                std::format("model input {}x{} exceeds the budget of {} bytes a tensor", spec.width,
-                            spec.height, kMaxInputBytes));
+                str_format("model input {}x{} exceeds the budget of {} bytes a tensor", spec.width,
+                           spec.height, kMaxInputBytes));
   }
   return *bytes;
 }
@@ -58,8 +58,8 @@ Result<void> check_normalisation(const PreprocessSpec& spec) {
   for (std::size_t c = 0; c < 3; ++c) {
     if (!std::isfinite(spec.mean[c]) || !std::isfinite(spec.std[c]) || spec.std[c] == 0.0f) {
       return fail(ErrorKind::kInvalidArgument,
-                  std::format("mean {} / std {} of channel {}: both must be finite, std not 0",
-                              spec.mean[c], spec.std[c], c));
+                  str_format("mean {} / std {} of channel {}: both must be finite, std not 0",
+                             spec.mean[c], spec.std[c], c));
     }
   }
   return {};
@@ -112,8 +112,8 @@ Result<void> HostPreprocessor::accept(const FramePtr& frame) const {
   const DeviceId where = frame->planes[0].storage->device();
   if (where != device_->id()) {
     return fail(ErrorKind::kInvalidArgument,
-                std::format("the frame is in memory of device '{}', this preprocessor runs on '{}'",
-                            to_string(where), to_string(device_->id())));
+                str_format("the frame is in memory of device '{}', this preprocessor runs on '{}'",
+                           to_string(where), to_string(device_->id())));
   }
   return {};
 }
@@ -136,8 +136,8 @@ Result<std::shared_ptr<const SamplingPlan>> HostPreprocessor::plan_for(const Vid
 
 Result<PreprocessedFrame> HostPreprocessor::run(const FramePtr& frame, std::optional<RectI> roi) {
   const auto where = [this] {
-    return std::format("preprocessing for input '{}' on device '{}'", spec_.input_name,
-                       to_string(device_->id()));
+    return str_format("preprocessing for input '{}' on device '{}'", spec_.input_name,
+                      to_string(device_->id()));
   };
   if (auto accepted = accept(frame); !accepted) {
     return std::unexpected(std::move(accepted).error().context(where()));
@@ -191,7 +191,7 @@ Result<PreprocessedFrame> HostPreprocessor::run(const FramePtr& frame, std::opti
 Result<std::unique_ptr<Preprocessor>> Preprocessor::create(DevicePtr device,
                                                            const PreprocessSpec& spec) {
   if (!device) return fail(ErrorKind::kInvalidArgument, "preprocessing needs a device");
-  const auto where = [&] { return std::format("preprocessing for input '{}'", spec.input_name); };
+  const auto where = [&] { return str_format("preprocessing for input '{}'", spec.input_name); };
   const auto bytes = checked_input_bytes(spec);
   if (!bytes) return std::unexpected(bytes.error().context(where()));
   if (auto checked = check_normalisation(spec); !checked) {
@@ -205,9 +205,9 @@ Result<std::unique_ptr<Preprocessor>> Preprocessor::create(DevicePtr device,
     case DeviceKind::kHip:
       break;
   }
-  return fail(ErrorKind::kUnsupported,
-              std::format("no preprocessing kernel for device '{}' in this build",
-                          to_string(device->id())));
+  return fail(
+      ErrorKind::kUnsupported,
+      str_format("no preprocessing kernel for device '{}' in this build", to_string(device->id())));
 }
 
 }  // namespace penstock

@@ -2,8 +2,9 @@
 #include "penstock/memory/block_pool.h"
 
 #include <algorithm>
-#include <format>
 #include <utility>
+
+#include "penstock/base/str_format.h"
 
 namespace penstock {
 
@@ -20,8 +21,8 @@ Result<std::size_t> BlockPool::block_size(std::size_t bytes) const {
     if (size <= options_.memory_budget) return size;
   }
   return fail(ErrorKind::kExhausted,
-              std::format("{}: cannot allocate {} bytes: the memory budget is {}; raise it",
-                          to_string(id_), bytes, options_.memory_budget));
+              str_format("{}: cannot allocate {} bytes: the memory budget is {}; raise it",
+                         to_string(id_), bytes, options_.memory_budget));
 }
 
 bool BlockPool::take_free(std::size_t size, Block& block) {
@@ -59,11 +60,10 @@ Result<Block> BlockPool::take(std::size_t bytes) {
     is_reused = take_free(*size, block);
     if (!is_reused) {
       if (*size > options_.memory_budget - live_bytes_) {
-        return fail(
-            ErrorKind::kExhausted,
-            std::format("{}: cannot allocate {} bytes: {} of the memory budget of {} are in "
-                        "use; raise it or keep fewer results",
-                        to_string(id_), bytes, live_bytes_, options_.memory_budget));
+        return fail(ErrorKind::kExhausted,
+                    str_format("{}: cannot allocate {} bytes: {} of the memory budget of {} are in "
+                               "use; raise it or keep fewer results",
+                               to_string(id_), bytes, live_bytes_, options_.memory_budget));
       }
       while (pooled_bytes_ > options_.memory_budget - live_bytes_ - *size) drop_oldest(dropped);
       block.size = *size;
@@ -80,7 +80,7 @@ Result<Block> BlockPool::take(std::size_t bytes) {
       --live_blocks_;
       live_bytes_ -= *size;
       return std::unexpected(
-          made.error().context(std::format("{}: cannot allocate {} bytes", to_string(id_), bytes)));
+          made.error().context(str_format("{}: cannot allocate {} bytes", to_string(id_), bytes)));
     }
     block = *made;
   }

@@ -4,8 +4,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <format>
 #include <limits>
+
+#include "penstock/base/str_format.h"
 
 namespace penstock {
 
@@ -35,12 +36,12 @@ std::string_view transfer_site(TransferPurpose purpose) {
 
 Result<void> check_region(const StorageRegion& region, DeviceId device, std::string_view what) {
   if (const Result<void> valid = validate(region); !valid) {
-    return std::unexpected(valid.error().context(std::format("{}: {}", to_string(device), what)));
+    return std::unexpected(valid.error().context(str_format("{}: {}", to_string(device), what)));
   }
   if (region.storage->device() != device) {
     return fail(ErrorKind::kInvalidArgument,
-                std::format("{}: {}: the storage is on {}", to_string(device), what,
-                            to_string(region.storage->device())));
+                str_format("{}: {}: the storage is on {}", to_string(device), what,
+                           to_string(region.storage->device())));
   }
   return {};
 }
@@ -51,8 +52,8 @@ Result<void> check_copy(const StorageRegion& destination, const StorageRegion& s
   PENSTOCK_TRY(check_region(source, device, "copy source"));
   if (destination.size != source.size) {
     return fail(ErrorKind::kInvalidArgument,
-                std::format("{}: copy: the destination has {} bytes, the source {}",
-                            to_string(device), destination.size, source.size));
+                str_format("{}: copy: the destination has {} bytes, the source {}",
+                           to_string(device), destination.size, source.size));
   }
   return {};
 }
@@ -62,14 +63,14 @@ Result<void> check_transfer(const StorageRegion& region, std::size_t host_size,
   PENSTOCK_TRY(check_region(region, device, what));
   if (region.size != host_size) {
     return fail(ErrorKind::kInvalidArgument,
-                std::format("{}: {}: the device region has {} bytes, the host side {}",
-                            to_string(device), what, region.size, host_size));
+                str_format("{}: {}: the device region has {} bytes, the host side {}",
+                           to_string(device), what, region.size, host_size));
   }
   if (host_size > transfer_limit(purpose)) {
     return fail(ErrorKind::kInvalidArgument,
-                std::format("{}: {}: {} bytes, but a transfer marked '{}' moves at most {}",
-                            to_string(device), what, host_size, transfer_site(purpose),
-                            transfer_limit(purpose)));
+                str_format("{}: {}: {} bytes, but a transfer marked '{}' moves at most {}",
+                           to_string(device), what, host_size, transfer_site(purpose),
+                           transfer_limit(purpose)));
   }
   return {};
 }
@@ -85,7 +86,7 @@ Result<void> run_job(Device::Job& job, const Access& access) {
   try {
     return job(access);
   } catch (const std::exception& exception) {
-    return fail(ErrorKind::kInternal, std::format("a device job threw: {}", exception.what()));
+    return fail(ErrorKind::kInternal, str_format("a device job threw: {}", exception.what()));
   }
 }
 

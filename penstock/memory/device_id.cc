@@ -2,7 +2,8 @@
 #include "penstock/memory/device_id.h"
 
 #include <charconv>
-#include <format>
+
+#include "penstock/base/str_format.h"
 
 namespace penstock {
 namespace {
@@ -25,7 +26,7 @@ constexpr std::size_t kMaxIndexDigits = 3;
 Result<DeviceId> parse_device_id(std::string_view text) {
   const auto refused = [&] {
     return fail(ErrorKind::kInvalidArgument,
-                std::format("unknown device '{}': use cpu, cuda[:N] or hip[:N]", text));
+                str_format("unknown device '{}': use cpu, cuda[:N] or hip[:N]", text));
   };
   const std::size_t colon = text.find(':');
   const std::string_view name = text.substr(0, colon);
@@ -48,7 +49,7 @@ std::string to_string(DeviceId id) {
   for (const KindName& known : kKinds) {
     if (id.kind != known.kind) continue;
     if (!known.has_index) return std::string(known.name);
-    return std::format("{}:{}", known.name, id.index);
+    return str_format("{}:{}", known.name, id.index);
   }
   return "unknown";
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <format>
 
+#include "penstock/base/str_format.h"
 #include "penstock/memory/cpu/cpu_device.h"
 #include "penstock/memory/device.h"
 
@@ -15,7 +15,7 @@ Result<DevicePtr> open_device(DeviceId id, const DeviceOptions& options) {
     case DeviceKind::kCuda:
     case DeviceKind::kHip:
       return fail(ErrorKind::kUnsupported,
-                  std::format("device '{}' is not in this build; use cpu", to_string(id)));
+                  str_format("device '{}' is not in this build; use cpu", to_string(id)));
   }
   return fail(ErrorKind::kInternal, "a device kind without a name");
 }

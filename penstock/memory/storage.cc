@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "penstock/memory/storage.h"
 
-#include <format>
 #include <utility>
+
+#include "penstock/base/str_format.h"
 
 namespace penstock {
 namespace {
@@ -45,8 +46,8 @@ Result<void> validate(const StorageRegion& region) {
   const std::size_t size = region.storage->size();
   if (region.offset > size || region.size > size - region.offset) {
     return fail(ErrorKind::kInvalidArgument,
-                std::format("a region of {} bytes at offset {} leaves its storage of {} bytes",
-                            region.size, region.offset, size));
+                str_format("a region of {} bytes at offset {} leaves its storage of {} bytes",
+                           region.size, region.offset, size));
   }
   return {};
 }

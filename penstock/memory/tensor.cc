@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "penstock/memory/tensor.h"
 
-#include <format>
 #include <map>
 
 #include "penstock/base/checked.h"
+#include "penstock/base/str_format.h"
 
 namespace penstock {
 namespace {
@@ -12,30 +12,30 @@ namespace {
 std::string wanted(const Dimension& dimension) {
   std::string text = dimension.is_fixed()
                          ? std::to_string(dimension.minimum)
-                         : std::format("{}..{}", dimension.minimum, dimension.maximum);
-  if (!dimension.symbol.empty()) text += std::format(" ('{}')", dimension.symbol);
+                         : str_format("{}..{}", dimension.minimum, dimension.maximum);
+  if (!dimension.symbol.empty()) text += str_format(" ('{}')", dimension.symbol);
   return text;
 }
 
 Result<void> check_shape(const Shape& shape, const std::vector<Dimension>& dims) {
   if (shape.size() != dims.size()) {
     return fail(ErrorKind::kInvalidArgument,
-                std::format("shape {} has {} dimensions, the model needs {}", to_string(shape),
-                            shape.size(), dims.size()));
+                str_format("shape {} has {} dimensions, the model needs {}", to_string(shape),
+                           shape.size(), dims.size()));
   }
   std::map<std::string_view, std::int64_t> bound;
   for (std::size_t i = 0; i < dims.size(); ++i) {
     if (!dims[i].accepts(shape[i])) {
       return fail(ErrorKind::kInvalidArgument,
-                  std::format("dimension {} of shape {} is {}, the model needs {}", i,
-                              to_string(shape), shape[i], wanted(dims[i])));
+                  str_format("dimension {} of shape {} is {}, the model needs {}", i,
+                             to_string(shape), shape[i], wanted(dims[i])));
     }
     if (dims[i].symbol.empty()) continue;
     const auto [first, is_new] = bound.try_emplace(dims[i].symbol, shape[i]);
     if (!is_new && first->second != shape[i]) {
       return fail(ErrorKind::kInvalidArgument,
-                  std::format("dimension {} of shape {} is {}, but '{}' is already {}", i,
-                              to_string(shape), shape[i], dims[i].symbol, first->second));
+                  str_format("dimension {} of shape {} is {}, but '{}' is already {}", i,
+                             to_string(shape), shape[i], dims[i].symbol, first->second));
     }
   }
   return {};
@@ -46,8 +46,8 @@ Result<void> check_memory(const Tensor& tensor, DeviceId device) {
   if (!data.storage) return fail(ErrorKind::kInvalidArgument, "the tensor has no memory");
   if (data.storage->device() != device) {
     return fail(ErrorKind::kInvalidArgument,
-                std::format("its memory is on {}, the model runs on {}",
-                            to_string(data.storage->device()), to_string(device)));
+                str_format("its memory is on {}, the model runs on {}",
+                           to_string(data.storage->device()), to_string(device)));
   }
   const Result<std::size_t> needed = byte_size(tensor.type, tensor.shape);
   if (!needed) return std::unexpected(needed.error());
@@ -55,14 +55,14 @@ Result<void> check_memory(const Tensor& tensor, DeviceId device) {
   // wrong shape.
   if (data.size != *needed) {
     return fail(ErrorKind::kInvalidArgument,
-                std::format("{} bytes of memory, but a contiguous {} tensor of shape {} has {}",
-                            data.size, to_string(tensor.type), to_string(tensor.shape), *needed));
+                str_format("{} bytes of memory, but a contiguous {} tensor of shape {} has {}",
+                           data.size, to_string(tensor.type), to_string(tensor.shape), *needed));
   }
   PENSTOCK_TRY(validate(data));
   if ((data.storage->address() + data.offset) % size_of(tensor.type) != 0) {
     return fail(ErrorKind::kInvalidArgument,
-                std::format("its memory at offset {} is not aligned to {} elements", data.offset,
-                            to_string(tensor.type)));
+                str_format("its memory at offset {} is not aligned to {} elements", data.offset,
+                           to_string(tensor.type)));
   }
   return {};
 }
@@ -135,13 +135,13 @@ Result<std::size_t> byte_size(DataType type, const Shape& shape) {
   for (const std::int64_t dimension : shape) {
     if (dimension < 0) {
       return fail(ErrorKind::kInvalidArgument,
-                  std::format("shape {} has a negative dimension", to_string(shape)));
+                  str_format("shape {} has a negative dimension", to_string(shape)));
     }
     const auto product = checked_product(bytes, static_cast<std::size_t>(dimension));
     if (!product) {
       return fail(ErrorKind::kInvalidArgument,
-                  std::format("a {} tensor of shape {} has more bytes than memory can address",
-                              to_string(type), to_string(shape)));
+                  str_format("a {} tensor of shape {} has more bytes than memory can address",
+                             to_string(type), to_string(shape)));
     }
     bytes = *product;
   }
@@ -151,12 +151,12 @@ Result<std::size_t> byte_size(DataType type, const Shape& shape) {
 Result<void> check(const Tensor& tensor, const TensorSpec& spec, DeviceId device) {
   const auto named = [&](Result<void> result) -> Result<void> {
     if (result) return result;
-    return std::unexpected(result.error().context(std::format("input '{}'", spec.name)));
+    return std::unexpected(result.error().context(str_format("input '{}'", spec.name)));
   };
   if (tensor.type != spec.type) {
     return named(fail(ErrorKind::kInvalidArgument,
-                      std::format("element type is {}, the model needs {}", to_string(tensor.type),
-                                  to_string(spec.type))));
+                      str_format("element type is {}, the model needs {}", to_string(tensor.type),
+                                 to_string(spec.type))));
   }
   PENSTOCK_TRY(named(check_shape(tensor.shape, spec.dims)));
   return named(check_memory(tensor, device));

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "penstock/base/str_format.h"
+
 namespace penstock {
 namespace {
 
@@ -35,7 +37,7 @@ std::string_view type_name(element value) {
 void report_type(JsonErrors& errors, const std::string& path, std::string_view wanted,
                  element value) {
   errors.report(ErrorKind::kCorrupt,
-                std::format("'{}' must be {}, not {}", path, wanted, type_name(value)));
+                str_format("'{}' must be {}, not {}", path, wanted, type_name(value)));
 }
 
 }  // namespace
@@ -48,7 +50,7 @@ std::optional<std::string> json_string(element value, const std::string& path, J
   }
   // NUL would end the name early in every C interface behind us.
   if (text.find('\0') != std::string_view::npos) {
-    errors.report(ErrorKind::kCorrupt, std::format("'{}' contains a NUL character", path));
+    errors.report(ErrorKind::kCorrupt, str_format("'{}' contains a NUL character", path));
     return std::nullopt;
   }
   return std::string(text);
@@ -61,7 +63,7 @@ std::optional<float> json_number(element value, const std::string& path, JsonErr
     return std::nullopt;
   }
   if (std::abs(number) > std::numeric_limits<float>::max()) {
-    errors.report(ErrorKind::kCorrupt, std::format("'{}' is too large", path));
+    errors.report(ErrorKind::kCorrupt, str_format("'{}' is too large", path));
     return std::nullopt;
   }
   return static_cast<float>(number);
@@ -78,7 +80,7 @@ JsonObject::JsonObject(element value, std::string path, JsonErrors& errors)
 }
 
 std::string JsonObject::path_of(std::string_view key) const {
-  return path_.empty() ? std::string(key) : std::format("{}.{}", path_, key);
+  return path_.empty() ? std::string(key) : str_format("{}.{}", path_, key);
 }
 
 bool JsonObject::has(std::string_view key) const {
@@ -90,10 +92,10 @@ void JsonObject::finish() {
   std::set<std::string_view> seen;
   for (const auto field : *object_) {
     if (!asked_.contains(field.key)) {
-      errors_.report(ErrorKind::kCorrupt, std::format("unknown key '{}'", path_of(field.key)));
+      errors_.report(ErrorKind::kCorrupt, str_format("unknown key '{}'", path_of(field.key)));
     }
     if (!seen.insert(field.key).second) {
-      errors_.report(ErrorKind::kCorrupt, std::format("'{}' is given twice", path_of(field.key)));
+      errors_.report(ErrorKind::kCorrupt, str_format("'{}' is given twice", path_of(field.key)));
     }
   }
 }
@@ -131,7 +133,7 @@ bool JsonObject::read(std::string_view key, int& value) {
   std::int64_t wide = value;
   if (!read(key, wide)) return false;
   if (wide < std::numeric_limits<int>::min() || wide > std::numeric_limits<int>::max()) {
-    errors_.report(ErrorKind::kCorrupt, std::format("'{}' is out of range", path_of(key)));
+    errors_.report(ErrorKind::kCorrupt, str_format("'{}' is out of range", path_of(key)));
   } else {
     value = static_cast<int>(wide);
   }
@@ -170,7 +172,7 @@ bool JsonObject::read(std::string_view key, std::vector<std::string>& value) {
   if (!read(key, items)) return false;
   value.clear();
   for (std::size_t i = 0; i < items.size(); ++i) {
-    auto text = json_string(items[i], std::format("{}[{}]", path_of(key), i), errors_);
+    auto text = json_string(items[i], str_format("{}[{}]", path_of(key), i), errors_);
     if (!text) return true;
     value.push_back(std::move(*text));
   }

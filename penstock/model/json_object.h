@@ -16,7 +16,6 @@
 #include <simdjson.h>
 
 #include <cstdint>
-#include <format>
 #include <optional>
 #include <set>
 #include <string>
@@ -24,6 +23,7 @@
 #include <vector>
 
 #include "penstock/base/error.h"
+#include "penstock/base/str_format.h"
 
 namespace penstock {
 
@@ -46,7 +46,7 @@ class JsonObject {
   template <typename T>
   void require(std::string_view key, T& value) {
     if (!read(key, value) && !errors_.first) {
-      errors_.report(ErrorKind::kCorrupt, std::format("missing key '{}'", path_of(key)));
+      errors_.report(ErrorKind::kCorrupt, str_format("missing key '{}'", path_of(key)));
     }
   }
   /// Reads a key that may be absent; true when it was there.

@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <format>
 
+#include "penstock/base/str_format.h"
 #include "penstock/base/unique_fd.h"
 #include "penstock/model/manifest_parser.h"
 
@@ -23,7 +23,7 @@ std::unexpected<Error> fail_errno(const fs::path& path, const char* verb) {
   const ErrorKind kind = cause == ENOENT || cause == ENOTDIR ? ErrorKind::kNotFound
                          : cause == EACCES                   ? ErrorKind::kPermission
                                                              : ErrorKind::kIo;
-  return fail(kind, std::format("cannot {} '{}': {}", verb, path.string(), std::strerror(cause)));
+  return fail(kind, str_format("cannot {} '{}': {}", verb, path.string(), std::strerror(cause)));
 }
 
 Result<std::string> read_small_file(const fs::path& path, std::size_t limit) {
@@ -34,7 +34,7 @@ Result<std::string> read_small_file(const fs::path& path, std::size_t limit) {
   if (::fstat(fd.get(), &status) != 0) return fail_errno(path, "stat");
   if (!S_ISREG(status.st_mode)) {
     return fail(ErrorKind::kInvalidArgument,
-                std::format("'{}' is not a regular file", path.string()));
+                str_format("'{}' is not a regular file", path.string()));
   }
   std::string text(limit + 1, '\0');
   std::size_t size = 0;
@@ -56,22 +56,22 @@ Result<fs::path> resolve_inside(const fs::path& folder, const ManifestArtefact& 
   const fs::path resolved = fs::weakly_canonical(folder / relative, error);
   if (error) {
     return fail(ErrorKind::kCorrupt,
-                std::format("'{}.path' cannot be resolved: {}", artefact.field, error.message()));
+                str_format("'{}.path' cannot be resolved: {}", artefact.field, error.message()));
   }
   const fs::path inside = resolved.lexically_relative(folder);
   if (relative.empty() || relative.is_absolute() || inside.empty() || *inside.begin() == ".." ||
       inside == ".") {
     return fail(ErrorKind::kCorrupt,
-                std::format("'{}.path' is '{}', which leaves the model's folder", artefact.field,
-                            artefact.path));
+                str_format("'{}.path' is '{}', which leaves the model's folder", artefact.field,
+                           artefact.path));
   }
   if (!fs::exists(resolved, error)) {
-    return fail(ErrorKind::kNotFound, std::format("'{}.path' is '{}', which does not exist",
-                                                  artefact.field, artefact.path));
+    return fail(ErrorKind::kNotFound, str_format("'{}.path' is '{}', which does not exist",
+                                                 artefact.field, artefact.path));
   }
   if (!fs::is_regular_file(resolved, error)) {
-    return fail(ErrorKind::kCorrupt, std::format("'{}.path' is '{}', which is no regular file",
-                                                 artefact.field, artefact.path));
+    return fail(ErrorKind::kCorrupt, str_format("'{}.path' is '{}', which is no regular file",
+                                                artefact.field, artefact.path));
   }
   return resolved;
 }
@@ -91,10 +91,9 @@ Result<Manifest> load_checked(const fs::path& path) {
     auto hash = sha256_file(*resolved);
     if (!hash) return std::unexpected(hash.error());
     if (*hash != artefact.sha256) {
-      return fail(
-          ErrorKind::kCorrupt,
-          std::format("'{}.sha256' is {}, but '{}' has {}: fetch or prepare the model again",
-                      artefact.field, artefact.sha256, artefact.path, *hash));
+      return fail(ErrorKind::kCorrupt,
+                  str_format("'{}.sha256' is {}, but '{}' has {}: fetch or prepare the model again",
+                             artefact.field, artefact.sha256, artefact.path, *hash));
     }
     if (artefact.is_model) {
       manifest.artefact = *resolved;
@@ -114,7 +113,7 @@ Result<Manifest> load_manifest(const fs::path& path) {
   auto manifest = load_checked(file);
   if (!manifest) {
     return std::unexpected(
-        std::move(manifest).error().context(std::format("model manifest '{}'", file.string())));
+        std::move(manifest).error().context(str_format("model manifest '{}'", file.string())));
   }
   return manifest;
 }
@@ -145,13 +144,13 @@ Result<fs::path> find_model(const std::string& name_or_path, const fs::path& mod
   }
   if (fs::is_regular_file(given, error)) return given;
   if (!is_name) {
-    return fail(ErrorKind::kNotFound, std::format("no model manifest at '{}'", name_or_path));
+    return fail(ErrorKind::kNotFound, str_format("no model manifest at '{}'", name_or_path));
   }
   return fail(
       ErrorKind::kNotFound,
-      std::format("no model '{0}' in '{1}': run `penstock model fetch {0}`, or give the path "
-                  "of a manifest.json",
-                  name_or_path, models.string()));
+      str_format("no model '{0}' in '{1}': run `penstock model fetch {0}`, or give the path "
+                 "of a manifest.json",
+                 name_or_path, models.string()));
 }
 
 }  // namespace penstock

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <format>
 #include <set>
 #include <span>
 
+#include "penstock/base/str_format.h"
 #include "penstock/model/json_object.h"
 #include "penstock/model/manifest_schema1.h"
 
@@ -44,7 +44,7 @@ std::size_t choose(JsonErrors& errors, const std::string& path, std::string_view
                    std::span<const std::string_view> names, ErrorKind kind = ErrorKind::kCorrupt) {
   const auto found = std::ranges::find(names, value);
   if (found == names.end()) {
-    errors.report(kind, std::format("'{}' is '{}'; known are: {}", path, value, list(names)));
+    errors.report(kind, str_format("'{}' is '{}'; known are: {}", path, value, list(names)));
     return 0;
   }
   return static_cast<std::size_t>(found - names.begin());
@@ -66,7 +66,7 @@ Dimension read_dimension(element value, const std::string& path, JsonErrors& err
   } else if (!value.get_string().get(symbol)) {
     if (auto text = json_string(value, path, errors)) dim.symbol = std::move(*text);
     if (dim.symbol.empty()) {
-      errors.report(ErrorKind::kCorrupt, std::format("'{}' is an empty symbol", path));
+      errors.report(ErrorKind::kCorrupt, str_format("'{}' is an empty symbol", path));
     }
   } else if (value.is_object()) {
     JsonObject range(value, path, errors);
@@ -76,11 +76,11 @@ Dimension read_dimension(element value, const std::string& path, JsonErrors& err
     range.finish();
   } else {
     errors.report(ErrorKind::kCorrupt,
-                  std::format("'{}' must be a size, a symbol or {{min, max, symbol}}", path));
+                  str_format("'{}' must be a size, a symbol or {{min, max, symbol}}", path));
   }
   if (dim.minimum < 1 || dim.maximum < dim.minimum || dim.maximum > kMaxSymbolicDimension) {
-    errors.report(ErrorKind::kCorrupt, std::format("'{}' must be within 1..{}, smallest first",
-                                                   path, kMaxSymbolicDimension));
+    errors.report(ErrorKind::kCorrupt, str_format("'{}' must be within 1..{}, smallest first", path,
+                                                  kMaxSymbolicDimension));
   }
   return dim;
 }
@@ -91,12 +91,12 @@ std::vector<TensorSpec> read_tensors(JsonObject& root, std::string_view key) {
   root.require(key, items);
   if (!errors.first && (items.empty() || items.size() > kMaxManifestTensors)) {
     errors.report(ErrorKind::kCorrupt,
-                  std::format("'{}' must name 1..{} tensors", key, kMaxManifestTensors));
+                  str_format("'{}' must name 1..{} tensors", key, kMaxManifestTensors));
   }
   std::vector<TensorSpec> specs;
   std::set<std::string> names;
   for (std::size_t i = 0; i < items.size() && !errors.first; ++i) {
-    JsonObject object(items[i], std::format("{}[{}]", key, i), errors);
+    JsonObject object(items[i], str_format("{}[{}]", key, i), errors);
     TensorSpec spec;
     std::string type, layout = "any";
     std::vector<element> dims;
@@ -107,8 +107,8 @@ std::vector<TensorSpec> read_tensors(JsonObject& root, std::string_view key) {
     object.finish();
     if (errors.first) break;
     if (spec.name.empty() || !names.insert(spec.name).second) {
-      errors.report(ErrorKind::kCorrupt, std::format("'{}' is empty or given twice: '{}'",
-                                                     object.path_of("name"), spec.name));
+      errors.report(ErrorKind::kCorrupt, str_format("'{}' is empty or given twice: '{}'",
+                                                    object.path_of("name"), spec.name));
     }
     std::array<std::string_view, kTypes.size()> type_names;
     std::ranges::transform(kTypes, type_names.begin(), [](DataType t) { return to_string(t); });
@@ -118,18 +118,18 @@ std::vector<TensorSpec> read_tensors(JsonObject& root, std::string_view key) {
                                        TensorLayout::kNhwc};
     spec.layout = kLayoutValues[choose(errors, object.path_of("layout"), layout, kLayouts)];
     if (dims.size() > kMaxManifestRank) {
-      errors.report(ErrorKind::kCorrupt, std::format("'{}' has more than {} dimensions",
-                                                     object.path_of("dims"), kMaxManifestRank));
+      errors.report(ErrorKind::kCorrupt, str_format("'{}' has more than {} dimensions",
+                                                    object.path_of("dims"), kMaxManifestRank));
       break;
     }
     for (std::size_t d = 0; d < dims.size(); ++d) {
       spec.dims.push_back(
-          read_dimension(dims[d], std::format("{}[{}]", object.path_of("dims"), d), errors));
+          read_dimension(dims[d], str_format("{}[{}]", object.path_of("dims"), d), errors));
     }
     if (spec.layout != TensorLayout::kAny && spec.dims.size() != 4) {
       errors.report(ErrorKind::kCorrupt,
-                    std::format("'{}' is {} but has {} dimensions, not 4", object.path_of("layout"),
-                                layout, spec.dims.size()));
+                    str_format("'{}' is {} but has {} dimensions, not 4", object.path_of("layout"),
+                               layout, spec.dims.size()));
     }
     specs.push_back(std::move(spec));
   }
@@ -142,11 +142,11 @@ void read_artefacts(JsonObject& root, ManifestDocument& document) {
   root.require("artefacts", items);
   if (items.size() > kMaxManifestArtefacts) {
     errors.report(ErrorKind::kCorrupt,
-                  std::format("'artefacts' names more than {} files", kMaxManifestArtefacts));
+                  str_format("'artefacts' names more than {} files", kMaxManifestArtefacts));
   }
   int models = 0;
   for (std::size_t i = 0; i < items.size() && !errors.first; ++i) {
-    ManifestArtefact artefact{.field = std::format("artefacts[{}]", i)};
+    ManifestArtefact artefact{.field = str_format("artefacts[{}]", i)};
     JsonObject object(items[i], artefact.field, errors);
     std::string role;
     object.require("path", artefact.path);
@@ -162,7 +162,7 @@ void read_artefacts(JsonObject& root, ManifestDocument& document) {
   }
   if (!errors.first && models != 1) {
     errors.report(ErrorKind::kCorrupt,
-                  std::format("'artefacts' must have exactly one of role 'model', not {}", models));
+                  str_format("'artefacts' must have exactly one of role 'model', not {}", models));
   }
 }
 
@@ -184,13 +184,13 @@ void read_engine(JsonObject& root, Manifest& manifest) {
   uname(&host);
   if (architecture != "any" && architecture != host.machine) {
     errors.report(ErrorKind::kUnsupported,
-                  std::format("'{}' is '{}', this machine is '{}': prepare the model here",
-                              object.path_of("architecture"), architecture, host.machine));
+                  str_format("'{}' is '{}', this machine is '{}': prepare the model here",
+                             object.path_of("architecture"), architecture, host.machine));
   }
   if (offload_copy) {
     errors.report(ErrorKind::kUnsupported,
-                  std::format("'{}' must be false: inputs and outputs stay on the device",
-                              object.path_of("offload_copy")));
+                  str_format("'{}' must be false: inputs and outputs stay on the device",
+                             object.path_of("offload_copy")));
   }
 }
 
@@ -200,17 +200,17 @@ void read_channels(JsonObject& object, std::string_view key, std::array<float, 3
   std::vector<element> items;
   if (!object.allow(key, items) || errors.first) return;
   if (items.size() != values.size()) {
-    errors.report(ErrorKind::kCorrupt, std::format("'{}' must have 3 numbers, not {}",
-                                                   object.path_of(key), items.size()));
+    errors.report(ErrorKind::kCorrupt, str_format("'{}' must have 3 numbers, not {}",
+                                                  object.path_of(key), items.size()));
     return;
   }
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::string path = std::format("{}[{}]", object.path_of(key), i);
+    const std::string path = str_format("{}[{}]", object.path_of(key), i);
     const auto number = json_number(items[i], path, errors);
     if (!number) return;
     // Small enough to overflow a normalised level is as wrong as zero.
     if (divisor && !(std::abs(*number) >= 1e-6f)) {
-      errors.report(ErrorKind::kCorrupt, std::format("'{}' must not be zero", path));
+      errors.report(ErrorKind::kCorrupt, str_format("'{}' must not be zero", path));
     }
     values[i] = *number;
   }
@@ -222,13 +222,13 @@ void check_against_input(JsonObject& object, const Manifest& manifest) {
   const PreprocessSpec& spec = manifest.preprocess;
   const auto input = std::ranges::find(manifest.inputs, spec.input_name, &TensorSpec::name);
   if (input == manifest.inputs.end()) {
-    errors.report(ErrorKind::kCorrupt, std::format("'{}' is '{}', which is none of 'inputs'",
-                                                   object.path_of("input"), spec.input_name));
+    errors.report(ErrorKind::kCorrupt, str_format("'{}' is '{}', which is none of 'inputs'",
+                                                  object.path_of("input"), spec.input_name));
     return;
   }
   if (input->layout != TensorLayout::kAny && input->layout != spec.layout) {
-    errors.report(ErrorKind::kCorrupt, std::format("'{}' differs from the layout of input '{}'",
-                                                   object.path_of("layout"), input->name));
+    errors.report(ErrorKind::kCorrupt, str_format("'{}' differs from the layout of input '{}'",
+                                                  object.path_of("layout"), input->name));
     return;
   }
   const bool nchw = spec.layout == TensorLayout::kNchw;
@@ -237,9 +237,9 @@ void check_against_input(JsonObject& object, const Manifest& manifest) {
   for (const auto& [axis, size] : wanted) {
     if (input->dims.size() != 4 || !input->dims[axis].accepts(size)) {
       errors.report(ErrorKind::kCorrupt,
-                    std::format("'{}' makes {}x{} with 3 channels, which does not fit the dims of "
-                                "input '{}'",
-                                object.path_of("width"), spec.width, spec.height, input->name));
+                    str_format("'{}' makes {}x{} with 3 channels, which does not fit the dims of "
+                               "input '{}'",
+                               object.path_of("width"), spec.width, spec.height, input->name));
       return;
     }
   }
@@ -267,7 +267,7 @@ void read_preprocess(JsonObject& root, Manifest& manifest) {
        {std::pair("width", spec.width), std::pair("height", spec.height)}) {
     if (side < 1 || side > kMaxSide) {
       errors.report(ErrorKind::kCorrupt,
-                    std::format("'{}' must be in 1..{}", object.path_of(key), kMaxSide));
+                    str_format("'{}' must be in 1..{}", object.path_of(key), kMaxSide));
     }
   }
   constexpr std::array<std::string_view, 2> kLayouts{"NCHW", "NHWC"};
@@ -283,11 +283,10 @@ void read_preprocess(JsonObject& root, Manifest& manifest) {
   spec.fit = kFitValues[choose(errors, object.path_of("fit"), fit, kFits)];
   if (!(spec.scale > 0.0f)) {
     errors.report(ErrorKind::kCorrupt,
-                  std::format("'{}' must be positive", object.path_of("scale")));
+                  str_format("'{}' must be positive", object.path_of("scale")));
   }
   if (!(spec.pad_level >= 0.0f && spec.pad_level <= 255.0f)) {
-    errors.report(ErrorKind::kCorrupt,
-                  std::format("'{}' must be in 0..255", object.path_of("pad")));
+    errors.report(ErrorKind::kCorrupt, str_format("'{}' must be in 0..255", object.path_of("pad")));
   }
   if (!errors.first) check_against_input(object, manifest);
 }
@@ -298,7 +297,7 @@ void read_licence(JsonObject& root, Manifest& manifest) {
   object.require("spdx", spdx);
   object.require("confidence", confidence);
   object.finish();
-  manifest.licence = std::format("{} ({})", spdx, confidence);
+  manifest.licence = str_format("{} ({})", spdx, confidence);
 }
 
 /// Where the model came from: kept for the reader of the file, checked for its form only.
@@ -341,8 +340,8 @@ void read_schema2(JsonObject& root, ManifestDocument& document) {
   if (manifest.family.empty()) errors.report(ErrorKind::kCorrupt, "'family' is empty");
   check_labels(errors, manifest.labels);
   if (counted && std::cmp_not_equal(classes, manifest.labels.size())) {
-    errors.report(ErrorKind::kCorrupt, std::format("'labels' has {} entries, but 'classes' is {}",
-                                                   manifest.labels.size(), classes));
+    errors.report(ErrorKind::kCorrupt, str_format("'labels' has {} entries, but 'classes' is {}",
+                                                  manifest.labels.size(), classes));
   }
   check_unit_interval(post, "threshold", manifest.threshold);
   check_unit_interval(post, "iou_threshold", manifest.iou_threshold);
@@ -352,8 +351,8 @@ void read_schema2(JsonObject& root, ManifestDocument& document) {
 
 Result<ManifestDocument> parse_manifest(std::string_view json) {
   if (json.size() > kMaxManifestBytes) {
-    return fail(ErrorKind::kCorrupt, std::format("the manifest has {} bytes, more than {}",
-                                                 json.size(), kMaxManifestBytes));
+    return fail(ErrorKind::kCorrupt, str_format("the manifest has {} bytes, more than {}",
+                                                json.size(), kMaxManifestBytes));
   }
   simdjson::dom::parser parser(kMaxManifestBytes);
   if (const auto error = parser.allocate(kMaxManifestBytes, kMaxManifestNesting)) {
@@ -363,7 +362,7 @@ Result<ManifestDocument> parse_manifest(std::string_view json) {
   // Copies into a padded buffer: simdjson reads past the end.
   if (const auto error = parser.parse(simdjson::padded_string(json)).get(document_element)) {
     return fail(ErrorKind::kCorrupt,
-                std::format("not valid JSON: {}", simdjson::error_message(error)));
+                str_format("not valid JSON: {}", simdjson::error_message(error)));
   }
   JsonErrors errors;
   JsonObject root(document_element, "", errors);
@@ -380,7 +379,7 @@ Result<ManifestDocument> parse_manifest(std::string_view json) {
       break;
     default:
       return fail(ErrorKind::kUnsupported,
-                  std::format("'schema' is {}; this build reads 1 and 2", manifest.schema));
+                  str_format("'schema' is {}; this build reads 1 and 2", manifest.schema));
   }
   if (!errors.first && (manifest.name.empty() || manifest.name.size() > 128 ||
                         manifest.name.find('/') != std::string::npos)) {

@@ -2,7 +2,8 @@
 #include "penstock/model/manifest_schema1.h"
 
 #include <algorithm>
-#include <format>
+
+#include "penstock/base/str_format.h"
 
 namespace penstock {
 namespace {
@@ -19,15 +20,15 @@ TensorSpec read_tensor(JsonObject& root, std::string_view key) {
   object.finish();
   if (shape.size() > kMaxManifestRank) {
     root.errors().report(ErrorKind::kCorrupt,
-                         std::format("'{}' has too many dimensions", object.path_of("shape")));
+                         str_format("'{}' has too many dimensions", object.path_of("shape")));
     return spec;
   }
   for (std::size_t i = 0; i < shape.size(); ++i) {
     std::int64_t size = 0;
     if (!shape[i].is_int64() || shape[i].get_int64().get(size) || size < 1 ||
         size > kMaxSymbolicDimension) {
-      root.errors().report(ErrorKind::kCorrupt, std::format("'{}[{}]' must be a positive integer",
-                                                            object.path_of("shape"), i));
+      root.errors().report(ErrorKind::kCorrupt, str_format("'{}[{}]' must be a positive integer",
+                                                           object.path_of("shape"), i));
       return spec;
     }
     spec.dims.push_back(Dimension::fixed(size));
@@ -40,7 +41,7 @@ TensorSpec read_tensor(JsonObject& root, std::string_view key) {
 void check_unit_interval(JsonObject& object, std::string_view key, float value) {
   if (!(value >= 0.0f && value <= 1.0f)) {
     object.errors().report(ErrorKind::kCorrupt,
-                           std::format("'{}' must be in 0..1", object.path_of(key)));
+                           str_format("'{}' must be in 0..1", object.path_of(key)));
   }
 }
 
@@ -48,14 +49,14 @@ void check_sha256(JsonErrors& errors, const std::string& field, const std::strin
   const bool hex = std::ranges::all_of(
       value, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
   if (value.size() != 64 || !hex) {
-    errors.report(ErrorKind::kCorrupt, std::format("'{}' must be 64 lower-case hex digits", field));
+    errors.report(ErrorKind::kCorrupt, str_format("'{}' must be 64 lower-case hex digits", field));
   }
 }
 
 void check_labels(JsonErrors& errors, const std::vector<std::string>& labels) {
   if (labels.size() > kMaxManifestLabels) {
-    errors.report(ErrorKind::kCorrupt, std::format("'labels' has {} entries, more than {}",
-                                                   labels.size(), kMaxManifestLabels));
+    errors.report(ErrorKind::kCorrupt, str_format("'labels' has {} entries, more than {}",
+                                                  labels.size(), kMaxManifestLabels));
   }
 }
 
@@ -88,11 +89,11 @@ void read_schema1(JsonObject& root, ManifestDocument& document) {
   if (!artefact.path.ends_with(".onnx")) {
     errors.report(
         ErrorKind::kUnsupported,
-        std::format("'model' is '{}': of schema 1, this build runs .onnx only", artefact.path));
+        str_format("'model' is '{}': of schema 1, this build runs .onnx only", artefact.path));
   }
   if (arch != "any") {
     errors.report(ErrorKind::kUnsupported,
-                  std::format("'arch' is '{}', but an .onnx model is for 'any'", arch));
+                  str_format("'arch' is '{}', but an .onnx model is for 'any'", arch));
   }
   if (offload_copy) {
     errors.report(ErrorKind::kUnsupported, "'offload_copy' must be false");
@@ -115,7 +116,7 @@ void read_schema1(JsonObject& root, ManifestDocument& document) {
   } else {
     errors.report(
         ErrorKind::kCorrupt,
-        std::format("'output.shape' is no YOLO head for the {} entries of 'labels'", classes));
+        str_format("'output.shape' is no YOLO head for the {} entries of 'labels'", classes));
     return;
   }
   manifest.engine = "onnxruntime";

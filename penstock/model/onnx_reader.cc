@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <format>
 #include <set>
 
 #include "penstock/base/checked.h"
+#include "penstock/base/str_format.h"
 #include "penstock/base/unique_fd.h"
 #include "penstock/model/manifest_parser.h"
 #include "penstock/model/protobuf_wire.h"
@@ -82,7 +82,7 @@ class Walker {
     if (!error_) error_.emplace(ErrorKind::kCorrupt, "not a plausible ONNX model: " + why);
   }
   void finish(const WireReader& reader, std::string_view what) {
-    if (!reader.ok()) corrupt(std::format("{} is truncated or not protobuf", what));
+    if (!reader.ok()) corrupt(str_format("{} is truncated or not protobuf", what));
   }
 
   void training(Bytes message) {
@@ -103,7 +103,7 @@ class Walker {
   }
 
   void graph(Bytes message, int depth) {
-    if (depth > kMaxNesting) return corrupt(std::format("graphs nest deeper than {}", kMaxNesting));
+    if (depth > kMaxNesting) return corrupt(str_format("graphs nest deeper than {}", kMaxNesting));
     WireReader reader(message);
     while (reader.next() && !error_) {
       if (reader.is_bytes(1)) node(reader.bytes(), depth);
@@ -174,15 +174,15 @@ class Walker {
     for (const std::int64_t dim : dims) {
       const auto product = dim < 0 ? std::nullopt : checked_product(elements, dim);
       if (!product) {
-        corrupt(std::format("tensor '{}' has a negative or overflowing shape", name));
+        corrupt(str_format("tensor '{}' has a negative or overflowing shape", name));
         return name;
       }
       elements = *product;
     }
     // Every element takes at least a byte in each of TensorProto's encodings.
     if (!external && std::cmp_greater(elements, file_size_)) {
-      corrupt(std::format("tensor '{}' claims {} elements, the file has {} bytes", name, elements,
-                          file_size_));
+      corrupt(str_format("tensor '{}' claims {} elements, the file has {} bytes", name, elements,
+                         file_size_));
     }
     return name;
   }
@@ -243,7 +243,7 @@ class Walker {
       if (!dim.is_fixed()) continue;
       const auto product = dim.minimum < 0 ? std::nullopt : checked_product(elements, dim.minimum);
       if (!product) {
-        return corrupt(std::format("value '{}' has a negative or overflowing shape", info.name));
+        return corrupt(str_format("value '{}' has a negative or overflowing shape", info.name));
       }
       elements = *product;
     }
@@ -267,11 +267,11 @@ Result<std::vector<std::byte>> read_model_file(const std::filesystem::path& path
   struct stat status{};
   if (!fd.is_valid() || ::fstat(fd.get(), &status) != 0) {
     return fail(errno == ENOENT ? ErrorKind::kNotFound : ErrorKind::kIo,
-                std::format("cannot open '{}': {}", path.string(), std::strerror(errno)));
+                str_format("cannot open '{}': {}", path.string(), std::strerror(errno)));
   }
   if (!S_ISREG(status.st_mode) || std::cmp_greater(status.st_size, kMaxModelBytes)) {
     return fail(ErrorKind::kUnsupported,
-                std::format("'{}' is no regular file of at most 2 GiB", path.string()));
+                str_format("'{}' is no regular file of at most 2 GiB", path.string()));
   }
   std::vector<std::byte> bytes(static_cast<std::size_t>(status.st_size));
   std::size_t size = 0;
@@ -280,7 +280,7 @@ Result<std::vector<std::byte>> read_model_file(const std::filesystem::path& path
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
       return fail(ErrorKind::kIo,
-                  std::format("cannot read '{}': {}", path.string(), std::strerror(errno)));
+                  str_format("cannot read '{}': {}", path.string(), std::strerror(errno)));
     }
     if (got == 0) break;
     size += static_cast<std::size_t>(got);
@@ -294,7 +294,7 @@ Result<OnnxSummary> inspect_model(const std::filesystem::path& path) {
   if (!bytes) return std::unexpected(bytes.error());
   auto summary = read_onnx_summary(*bytes);
   if (!summary) {
-    return std::unexpected(std::move(summary).error().context(std::format("'{}'", path.string())));
+    return std::unexpected(std::move(summary).error().context(str_format("'{}'", path.string())));
   }
   return summary;
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "penstock/model/session.h"
 
-#include <format>
-
+#include "penstock/base/str_format.h"
 #include "penstock/model/onnxruntime/ort_session.h"
 
 namespace penstock {
@@ -14,8 +13,8 @@ Result<std::shared_ptr<Session>> open_session(DevicePtr device, const Manifest& 
     return open_onnxruntime_session(std::move(device), manifest, options);
   }
   return fail(ErrorKind::kUnsupported,
-              std::format("model '{}': this build has no engine '{}'; it has: onnxruntime",
-                          manifest.name, manifest.engine));
+              str_format("model '{}': this build has no engine '{}'; it has: onnxruntime",
+                         manifest.name, manifest.engine));
 }
 
 }  // namespace penstock

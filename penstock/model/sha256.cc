@@ -8,9 +8,9 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <format>
 #include <memory>
 
+#include "penstock/base/str_format.h"
 #include "penstock/base/unique_fd.h"
 #include "penstock/model/manifest.h"
 
@@ -31,7 +31,7 @@ class Sha256 {
     ok_ = ok_ && EVP_DigestFinal_ex(context_.get(), digest.data(), &size) == 1;
     if (!ok_) return fail(ErrorKind::kInternal, "OpenSSL offers no SHA-256");
     std::string hex;
-    for (unsigned int i = 0; i < size; ++i) hex += std::format("{:02x}", digest[i]);
+    for (unsigned int i = 0; i < size; ++i) hex += str_format("{:02x}", digest[i]);
     return hex;
   }
 
@@ -54,7 +54,7 @@ Result<std::string> sha256_file(const std::filesystem::path& path) {
     const ErrorKind kind = errno == ENOENT   ? ErrorKind::kNotFound
                            : errno == EACCES ? ErrorKind::kPermission
                                              : ErrorKind::kIo;
-    return fail(kind, std::format("cannot open '{}': {}", path.string(), std::strerror(errno)));
+    return fail(kind, str_format("cannot open '{}': {}", path.string(), std::strerror(errno)));
   }
   Sha256 hash;
   std::array<std::byte, 1 << 16> buffer;
@@ -63,7 +63,7 @@ Result<std::string> sha256_file(const std::filesystem::path& path) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
       return fail(ErrorKind::kIo,
-                  std::format("cannot read '{}': {}", path.string(), std::strerror(errno)));
+                  str_format("cannot read '{}': {}", path.string(), std::strerror(errno)));
     }
     if (got == 0) break;
     hash.update(std::span(buffer).first(static_cast<std::size_t>(got)));

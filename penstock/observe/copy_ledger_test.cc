@@ -3,10 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <format>
 #include <set>
 #include <thread>
 #include <vector>
+
+#include "penstock/base/str_format.h"
 
 namespace penstock {
 namespace {
@@ -36,7 +37,7 @@ TEST(CopyLedger, GivenRecords_WhenRead_ThenTheyAreSummedByClassAndSite) {
 TEST(CopyLedger, GivenMoreSitesThanItKeeps_WhenRecorded_ThenTheRestCountAsOther) {
   CopyLedger ledger;
   for (std::size_t i = 0; i < CopyLedger::kMaxSites; ++i) {
-    ledger.record(CopyClass::kSweep, std::format("site-{:03}", i), 1);
+    ledger.record(CopyClass::kSweep, str_format("site-{:03}", i), 1);
   }
   ledger.record(CopyClass::kSweep, "late-a", 10);
   ledger.record(CopyClass::kSweep, "late-b", 20);
@@ -54,7 +55,7 @@ TEST(CopyLedger, GivenSeveralThreads_WhenRecording_ThenNothingIsLost) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&ledger, t] {
-      for (int i = 0; i < 1000; ++i) ledger.record(CopyClass::kUpload, std::format("{}", t), 2);
+      for (int i = 0; i < 1000; ++i) ledger.record(CopyClass::kUpload, str_format("{}", t), 2);
     });
   }
   for (auto& thread : threads) thread.join();

@@ -5,11 +5,11 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <format>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "penstock/base/str_format.h"
 #include "penstock/task/detection_job.h"
 #include "penstock/task/kernels/score_scan.h"
 
@@ -47,14 +47,14 @@ std::string list(std::span<const Shape> shapes) {
 
 std::unexpected<Error> misfit(std::span<const Shape> shapes, const std::string& why) {
   return fail(ErrorKind::kInvalidArgument,
-              std::format("outputs {} are not NanoDet's: {}", list(shapes), why));
+              str_format("outputs {} are not NanoDet's: {}", list(shapes), why));
 }
 
 // `grid` has strides, columns and cells; the rest comes from the shapes.
 Result<Layout> match_outputs(const Layout& grid, std::span<const Shape> shapes) {
   if (shapes.size() != 2 * kStrides.size()) {
     return misfit(shapes,
-                  std::format("{} outputs instead of {}", shapes.size(), 2 * kStrides.size()));
+                  str_format("{} outputs instead of {}", shapes.size(), 2 * kStrides.size()));
   }
   Layout layout = grid;
   for (Head& head : layout.heads) {
@@ -66,9 +66,9 @@ Result<Layout> match_outputs(const Layout& grid, std::span<const Shape> shapes) 
       (shape[2] == static_cast<std::int64_t>(kBoxValues) ? boxes : scores).push_back(i);
     }
     if (scores.size() != 1 || boxes.size() != 1) {
-      return misfit(shapes, std::format("stride {} needs one [batch,{},classes] and one "
-                                        "[batch,{},{}]",
-                                        head.stride, head.cells, head.cells, kBoxValues));
+      return misfit(shapes, str_format("stride {} needs one [batch,{},classes] and one "
+                                       "[batch,{},{}]",
+                                       head.stride, head.cells, head.cells, kBoxValues));
     }
     head.scores = scores[0];
     head.boxes = boxes[0];
@@ -161,13 +161,13 @@ class NanodetDecoder final : public OutputDecoder {
       if (output.type != DataType::kFloat32 || !output.data.storage || output.data.size < *bytes) {
         return fail(
             ErrorKind::kInvalidArgument,
-            std::format("output '{}' {} must be float32 with {} bytes, has {} with {}", output.name,
-                        to_string(output.shape), *bytes, to_string(output.type), output.data.size));
+            str_format("output '{}' {} must be float32 with {} bytes, has {} with {}", output.name,
+                       to_string(output.shape), *bytes, to_string(output.type), output.data.size));
       }
       if (item < 0 || item >= output.shape[0]) {
         return fail(ErrorKind::kInvalidArgument,
-                    std::format("output '{}' {} has no batch item {}", output.name,
-                                to_string(output.shape), item));
+                    str_format("output '{}' {} has no batch item {}", output.name,
+                               to_string(output.shape), item));
       }
     }
     return layout;
@@ -186,8 +186,8 @@ Result<Layout> make_grid(int width, int height) {
     const std::int64_t rows = (std::int64_t{height} + stride - 1) / stride;
     if (i > 0 && static_cast<std::size_t>(columns * rows) == grid.heads[i - 1].cells) {
       return fail(ErrorKind::kInvalidArgument,
-                  std::format("input {}x{} is too small: strides {} and {} have the same grid",
-                              width, height, kStrides[i - 1], stride));
+                  str_format("input {}x{} is too small: strides {} and {} have the same grid",
+                             width, height, kStrides[i - 1], stride));
     }
     grid.heads[i] = {.stride = stride,
                      .columns = static_cast<int>(columns),
@@ -195,9 +195,9 @@ Result<Layout> make_grid(int width, int height) {
                      .first_index = static_cast<std::int32_t>(cells)};
     cells += columns * rows;
     if (cells > kMaxCells) {
-      return fail(ErrorKind::kExhausted, std::format("input {}x{} has more than the budget of {} "
-                                                     "cells",
-                                                     width, height, kMaxCells));
+      return fail(ErrorKind::kExhausted, str_format("input {}x{} has more than the budget of {} "
+                                                    "cells",
+                                                    width, height, kMaxCells));
     }
   }
   return grid;
@@ -223,7 +223,7 @@ Result<std::unique_ptr<OutputDecoder>> create_nanodet_decoder(const Manifest& ma
   if (!layout) return std::unexpected(layout.error());
   if (!manifest.labels.empty() && manifest.labels.size() != layout->classes) {
     return fail(ErrorKind::kInvalidArgument,
-                std::format("{} labels for {} classes", manifest.labels.size(), layout->classes));
+                str_format("{} labels for {} classes", manifest.labels.size(), layout->classes));
   }
   return std::make_unique<NanodetDecoder>(*grid, options);
 }

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <format>
 
+#include "penstock/base/str_format.h"
 #include "penstock/task/nanodet.h"
 
 namespace penstock {
@@ -14,15 +14,15 @@ Result<void> check_options(const DecodeOptions& options) {
   // Written so that NaN fails.
   if (!(options.threshold >= 0.0f && options.threshold <= 1.0f)) {
     return fail(ErrorKind::kInvalidArgument,
-                std::format("threshold {} is not within 0..1", options.threshold));
+                str_format("threshold {} is not within 0..1", options.threshold));
   }
   if (!(options.iou_threshold >= 0.0f && options.iou_threshold <= 1.0f)) {
     return fail(ErrorKind::kInvalidArgument,
-                std::format("IoU threshold {} is not within 0..1", options.iou_threshold));
+                str_format("IoU threshold {} is not within 0..1", options.iou_threshold));
   }
   if (options.max_objects < 1 || options.max_objects > kMaxDetections) {
-    return fail(ErrorKind::kInvalidArgument, std::format("at most {} objects is not within 1..{}",
-                                                         options.max_objects, kMaxDetections));
+    return fail(ErrorKind::kInvalidArgument, str_format("at most {} objects is not within 1..{}",
+                                                        options.max_objects, kMaxDetections));
   }
   return {};
 }
@@ -31,7 +31,7 @@ Result<void> check_options(const DecodeOptions& options) {
 
 Result<std::unique_ptr<OutputDecoder>> create_decoder(const Manifest& manifest,
                                                       const DecodeOptions& options) {
-  const auto where = [&] { return std::format("decoding outputs of model '{}'", manifest.name); };
+  const auto where = [&] { return str_format("decoding outputs of model '{}'", manifest.name); };
   if (auto checked = check_options(options); !checked) {
     return std::unexpected(checked.error().context(where()));
   }
@@ -41,9 +41,9 @@ Result<std::unique_ptr<OutputDecoder>> create_decoder(const Manifest& manifest,
     return decoder;
   }
   return std::unexpected(
-      Error(ErrorKind::kUnsupported,
-            std::format("no output decoder for family '{}'; this build has: nanodet",
-                        manifest.family))
+      Error(
+          ErrorKind::kUnsupported,
+          str_format("no output decoder for family '{}'; this build has: nanodet", manifest.family))
           .context(where()));
 }
 
@@ -62,7 +62,7 @@ std::vector<Detection> to_detections(const DetectionBlock& block, const Letterbo
         record.class_id >= 0 && static_cast<std::size_t>(record.class_id) < labels.size();
     detections.push_back({.class_id = record.class_id,
                           .label = named ? labels[static_cast<std::size_t>(record.class_id)]
-                                         : std::format("class {}", record.class_id),
+                                         : str_format("class {}", record.class_id),
                           .confidence = record.score,
                           .x = box->x,
                           .y = box->y,

@@ -8,8 +8,9 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <format>
 #include <string>
+
+#include "penstock/base/str_format.h"
 
 namespace penstock::e2e {
 namespace {
@@ -66,9 +67,9 @@ void make_square_clip(const std::filesystem::path& path, int frames, const std::
                       int side) {
   GError* error = nullptr;
   GstElement* pipeline = gst_parse_launch(
-      std::format("appsrc name=frames format=time caps=\"video/x-raw, format=I420, width={0}, "
-                  "height={0}, framerate=25/1, colorimetry=bt709\" ! {1} ! filesink location={2}",
-                  side, description, path.string())
+      str_format("appsrc name=frames format=time caps=\"video/x-raw, format=I420, width={0}, "
+                 "height={0}, framerate=25/1, colorimetry=bt709\" ! {1} ! filesink location={2}",
+                 side, description, path.string())
           .c_str(),
       &error);
   ASSERT_EQ(error, nullptr) << error->message;
@@ -93,7 +94,7 @@ std::filesystem::path square_mp4(const std::filesystem::path& folder, int frames
 void make_clip(const std::filesystem::path& path, const std::string& description) {
   GError* error = nullptr;
   GstElement* pipeline = gst_parse_launch(
-      std::format("{} ! filesink location={}", description, path.string()).c_str(), &error);
+      str_format("{} ! filesink location={}", description, path.string()).c_str(), &error);
   ASSERT_EQ(error, nullptr) << error->message;
   gst_element_set_state(pipeline, GST_STATE_PLAYING);
   EXPECT_EQ(await_end(pipeline), "") << description;
@@ -105,9 +106,9 @@ Decoded decode_file(const std::filesystem::path& path) {
   Decoded decoded;
   GError* error = nullptr;
   GstElement* pipeline =
-      gst_parse_launch(std::format("filesrc location={} ! decodebin ! videoconvert ! "
-                                   "appsink name=out sync=false caps=video/x-raw,format=I420",
-                                   path.string())
+      gst_parse_launch(str_format("filesrc location={} ! decodebin ! videoconvert ! "
+                                  "appsink name=out sync=false caps=video/x-raw,format=I420",
+                                  path.string())
                            .c_str(),
                        &error);
   if (error != nullptr) {

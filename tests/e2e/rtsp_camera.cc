@@ -4,8 +4,9 @@
 #include <gst/rtsp-server/rtsp-server.h>
 #include <gtest/gtest.h>
 
-#include <format>
 #include <thread>
+
+#include "penstock/base/str_format.h"
 
 namespace penstock::e2e {
 
@@ -21,10 +22,10 @@ RtspCamera::RtspCamera(int frames) : state_(std::make_unique<State>()) {
   gst_rtsp_server_set_service(state_->server, "0");
   GstRTSPMediaFactory* factory = gst_rtsp_media_factory_new();
   gst_rtsp_media_factory_set_launch(
-      factory, std::format("( videotestsrc is-live=true num-buffers={} ! "
-                           "video/x-raw,format=I420,width=192,height=192,framerate=100/1 ! "
-                           "openh264enc gop-size=10 ! h264parse ! rtph264pay name=pay0 pt=96 )",
-                           frames == 0 ? -1 : frames)
+      factory, str_format("( videotestsrc is-live=true num-buffers={} ! "
+                          "video/x-raw,format=I420,width=192,height=192,framerate=100/1 ! "
+                          "openh264enc gop-size=10 ! h264parse ! rtph264pay name=pay0 pt=96 )",
+                          frames == 0 ? -1 : frames)
                    .c_str());
   gst_rtsp_media_factory_set_shared(factory, FALSE);
   GstRTSPMountPoints* mounts = gst_rtsp_server_get_mount_points(state_->server);
@@ -54,7 +55,7 @@ RtspCamera::~RtspCamera() {
 }
 
 std::string RtspCamera::address() const {
-  return std::format("rtsp://127.0.0.1:{}/camera", gst_rtsp_server_get_bound_port(state_->server));
+  return str_format("rtsp://127.0.0.1:{}/camera", gst_rtsp_server_get_bound_port(state_->server));
 }
 
 }  // namespace penstock::e2e

@@ -14,7 +14,6 @@
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
-#include <format>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -23,6 +22,7 @@
 
 #include "gst/penanalysis_meta.h"
 #include "gst/register.h"
+#include "penstock/base/str_format.h"
 #include "penstock/model/testing/test_models.h"
 #include "penstock/pipeline/run_job.h"
 
@@ -55,12 +55,11 @@ Footprint footprint() {
 /// Encoded and decoded again, so that the frames are a decoder's; the pattern moves by `seed`.
 GstElement* make_source(std::uint64_t frames, std::uint32_t seed) {
   return gst_parse_bin_from_description(
-      std::format(
-          "videotestsrc num-buffers={} pattern=ball motion=sweep animation-mode=frames "
-          "background-color={} ! "
-          "video/x-raw,format=I420,width={},height={},framerate=25/1 ! "
-          "openh264enc multi-thread=1 complexity=low ! h264parse ! avdec_h264 max-threads=1",
-          frames, 0xff000000u | (seed & 0x3f3f3f), kSide, kSide)
+      str_format("videotestsrc num-buffers={} pattern=ball motion=sweep animation-mode=frames "
+                 "background-color={} ! "
+                 "video/x-raw,format=I420,width={},height={},framerate=25/1 ! "
+                 "openh264enc multi-thread=1 complexity=low ! h264parse ! avdec_h264 max-threads=1",
+                 frames, 0xff000000u | (seed & 0x3f3f3f), kSide, kSide)
           .c_str(),
       TRUE, nullptr);
 }
@@ -80,7 +79,7 @@ int soak(double percent, std::uint32_t seed) {
   std::fflush(stdout);
   gst_init(nullptr, nullptr);
   if (!gst::register_elements(nullptr)) return 1;
-  const fs::path folder = fs::temp_directory_path() / std::format("soak-frames-{}", ::getpid());
+  const fs::path folder = fs::temp_directory_path() / str_format("soak-frames-{}", ::getpid());
   RunOptions options;
   options.source.kind = SourceKind::kElement;
   options.source.text = "soak";

@@ -6,9 +6,9 @@
 
 #include <cerrno>
 #include <cstring>
-#include <format>
 #include <system_error>
 
+#include "penstock/base/str_format.h"
 #include "penstock/base/unique_fd.h"
 #include "penstock/memory/sim/sim_device.h"
 
@@ -17,7 +17,7 @@ namespace {
 
 std::unexpected<Error> fail_errno(std::string_view call) {
   return fail(ErrorKind::kExhausted,
-              std::format("{}: {}", call, std::generic_category().message(errno)));
+              str_format("{}: {}", call, std::generic_category().message(errno)));
 }
 
 }  // namespace

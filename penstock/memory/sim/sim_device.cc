@@ -2,9 +2,9 @@
 #include "penstock/memory/sim/sim_device.h"
 
 #include <atomic>
-#include <format>
 #include <utility>
 
+#include "penstock/base/str_format.h"
 #include "penstock/memory/block_pool.h"
 #include "penstock/memory/device_checks.h"
 #include "penstock/memory/sim/job_queue.h"
@@ -138,7 +138,7 @@ class SimDeviceImpl final : public SimDevice {
     const std::uint64_t call = ++calls_;
     if (call == fail_call_.load()) {
       return fail(ErrorKind::kDevice,
-                  std::format("sim: {} failed: call {} was told to", name, call));
+                  str_format("sim: {} failed: call {} was told to", name, call));
     }
     return {};
   }
@@ -147,7 +147,7 @@ class SimDeviceImpl final : public SimDevice {
     const auto* own = dynamic_cast<const SimStorage*>(region.storage.get());
     if (own != nullptr && own->is_from(pool_)) return {};
     return fail(ErrorKind::kInvalidArgument,
-                std::format("sim: {}: the storage is of another sim device", what));
+                str_format("sim: {}: the storage is of another sim device", what));
   }
 
   Result<void> run_now(std::vector<Owner> uses, const std::vector<Fence>& after, Job job) {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <format>
 
+#include "penstock/base/str_format.h"
 #include "penstock/model/onnx_reader.h"
 #include "penstock/model/onnxruntime/ort_types.h"
 #include "penstock/model/sha256.h"
@@ -22,9 +22,9 @@ Result<void> check_external(const OnnxSummary& summary, const Manifest& manifest
     if (std::ranges::find(manifest.data, location) == manifest.data.end()) {
       return fail(
           ErrorKind::kCorrupt,
-          std::format("it wants to read external data from '{}', which is no artefact of role "
-                      "'data' in its manifest",
-                      location));
+          str_format("it wants to read external data from '{}', which is no artefact of role "
+                     "'data' in its manifest",
+                     location));
     }
   }
   return {};
@@ -39,11 +39,11 @@ OrtModel::OrtModel(std::shared_ptr<OrtRuntime> runtime)
 
 Result<std::shared_ptr<const OrtModel>> OrtModel::load(const Manifest& manifest,
                                                        const SessionOptions& options) {
-  std::string label = std::format("model '{}' (onnxruntime)", manifest.name);
+  std::string label = str_format("model '{}' (onnxruntime)", manifest.name);
   auto runtime = OrtRuntime::open(options.engine_library);
   if (!runtime) return std::unexpected(std::move(runtime).error().context(label));
-  label = std::format("model '{}' (onnxruntime {}, {})", manifest.name, (*runtime)->version(),
-                      manifest.provider);
+  label = str_format("model '{}' (onnxruntime {}, {})", manifest.name, (*runtime)->version(),
+                     manifest.provider);
   std::shared_ptr<OrtModel> model(new OrtModel(*std::move(runtime)));
   if (auto created = model->create(manifest, options); !created) {
     return std::unexpected(std::move(created).error().context(label));
@@ -61,14 +61,14 @@ Result<void> OrtModel::create(const Manifest& manifest, const SessionOptions& op
     auto hash = sha256_hex(*bytes);
     if (!hash) return std::unexpected(hash.error());
     if (*hash != manifest.artefact_sha256) {
-      return fail(ErrorKind::kCorrupt, std::format("'{}' changed since its manifest was read",
-                                                   manifest.artefact.string()));
+      return fail(ErrorKind::kCorrupt, str_format("'{}' changed since its manifest was read",
+                                                  manifest.artefact.string()));
     }
   }
   auto summary = read_onnx_summary(*bytes);
   if (!summary) {
     return std::unexpected(
-        std::move(summary).error().context(std::format("'{}'", manifest.artefact.string())));
+        std::move(summary).error().context(str_format("'{}'", manifest.artefact.string())));
   }
   PENSTOCK_TRY(check_external(*summary, manifest));
 
@@ -78,7 +78,7 @@ Result<void> OrtModel::create(const Manifest& manifest, const SessionOptions& op
   PENSTOCK_TRY(
       runtime_->check(api.CreateSessionFromArray(runtime_->env(), bytes->data(), bytes->size(),
                                                  session_options.get(), out(session_)),
-                      std::format("loading '{}'", manifest.artefact.string())));
+                      str_format("loading '{}'", manifest.artefact.string())));
   PENSTOCK_TRY(
       runtime_->check(api.CreateCpuMemoryInfo(OrtDeviceAllocator, OrtMemTypeDefault, out(memory_)),
                       "describing CPU memory"));
@@ -90,7 +90,7 @@ Result<void> OrtModel::configure(OrtSessionOptions* target, const Manifest& mani
   const OrtApi& api = runtime_->api();
   if (options.threads < 1 || options.threads > kMaxThreads) {
     return fail(ErrorKind::kInvalidArgument,
-                std::format("threads is {}, not in 1..{}", options.threads, kMaxThreads));
+                str_format("threads is {}, not in 1..{}", options.threads, kMaxThreads));
   }
   const auto check = [this](OrtStatus* status) { return runtime_->check(status, "configuring"); };
   PENSTOCK_TRY(check(api.SetIntraOpNumThreads(target, options.threads)));
@@ -127,12 +127,12 @@ Result<void> OrtModel::append_provider(OrtSessionOptions* target,
   if (std::ranges::find(*available, provider) == available->end()) {
     std::string names;
     for (const std::string& name : *available) names += (names.empty() ? "" : ", ") + name;
-    return fail(ErrorKind::kNotFound, std::format("'{}' does not offer {}; it has: {}",
-                                                  runtime_->library(), provider, names));
+    return fail(ErrorKind::kNotFound, str_format("'{}' does not offer {}; it has: {}",
+                                                 runtime_->library(), provider, names));
   }
   if (provider == kCpuProvider) return {};  // always there, last
   const OrtApi& api = runtime_->api();
-  const std::string doing = std::format("adding {}", provider);
+  const std::string doing = str_format("adding {}", provider);
   if (provider == "CUDAExecutionProvider") {
     OrtHandle<OrtCUDAProviderOptionsV2> cuda(nullptr, api.ReleaseCUDAProviderOptions);
     PENSTOCK_TRY(runtime_->check(api.CreateCUDAProviderOptions(out(cuda)), doing));
@@ -174,8 +174,8 @@ Result<void> OrtModel::validate(const Manifest& manifest) {
           names += (names.empty() ? "'" : ", '") + known.name + "'";
         }
         return fail(ErrorKind::kInvalidArgument,
-                    std::format("the manifest's {} '{}' is none of the model's: {}", side.word,
-                                spec.name, names));
+                    str_format("the manifest's {} '{}' is none of the model's: {}", side.word,
+                               spec.name, names));
       }
       if (auto fits = check_spec(spec, *info); !fits) {
         return std::unexpected(std::move(fits).error().context(side.word));
@@ -185,7 +185,7 @@ Result<void> OrtModel::validate(const Manifest& manifest) {
       if (side.which == OrtSide::kInput &&
           std::ranges::find(side.specs, info.name, &TensorSpec::name) == side.specs.end()) {
         return fail(ErrorKind::kInvalidArgument,
-                    std::format("the model's input '{}' is missing in the manifest", info.name));
+                    str_format("the model's input '{}' is missing in the manifest", info.name));
       }
     }
     side.target = side.specs;
@@ -199,7 +199,7 @@ Result<OrtHandle<OrtValue>> OrtModel::wrap(const OrtBuffer& buffer) const {
       runtime_->api().CreateTensorWithDataAsOrtValue(
           memory_.get(), buffer.bytes.data(), buffer.bytes.size(), buffer.shape.data(),
           buffer.shape.size(), to_ort(buffer.spec->type), out(value)),
-      std::format("wrapping '{}'", buffer.spec->name)));
+      str_format("wrapping '{}'", buffer.spec->name)));
   return value;
 }
 
@@ -234,10 +234,10 @@ Result<std::vector<OrtHandle<OrtValue>>> OrtModel::run_bound(
     auto value = wrap(input);
     if (!value) return std::unexpected(value.error());
     PENSTOCK_TRY(runtime_->check(api.BindInput(binding, input.spec->name.c_str(), value->get()),
-                                 std::format("binding input '{}'", input.spec->name)));
+                                 str_format("binding input '{}'", input.spec->name)));
   }
   for (const OrtBuffer& output : outputs) {
-    const std::string doing = std::format("binding output '{}'", output.spec->name);
+    const std::string doing = str_format("binding output '{}'", output.spec->name);
     if (output.bytes.empty()) {
       PENSTOCK_TRY(runtime_->check(
           api.BindOutputToDevice(binding, output.spec->name.c_str(), memory_.get()), doing));

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <format>
 #include <map>
 #include <mutex>
 
 #include "penstock/base/log.h"
+#include "penstock/base/str_format.h"
 
 namespace penstock {
 namespace {
@@ -77,15 +77,15 @@ Result<void> OrtRuntime::load(const std::string& library) {
   if (handle == nullptr) {
     const char* cause = ::dlerror();
     return fail(ErrorKind::kNotFound,
-                std::format("cannot load ONNX Runtime: {}; configure the path of "
-                            "libonnxruntime.so.1 1.{} or later",
-                            cause ? cause : library, kOldestMinor));
+                str_format("cannot load ONNX Runtime: {}; configure the path of "
+                           "libonnxruntime.so.1 1.{} or later",
+                           cause ? cause : library, kOldestMinor));
   }
   using GetApiBase = const OrtApiBase* (*)();
   const auto get_base = reinterpret_cast<GetApiBase>(::dlsym(handle, "OrtGetApiBase"));
   if (get_base == nullptr) {
     return fail(ErrorKind::kUnsupported,
-                std::format("'{}' is no ONNX Runtime: it has no OrtGetApiBase", library));
+                str_format("'{}' is no ONNX Runtime: it has no OrtGetApiBase", library));
   }
   const OrtApiBase* base = get_base();
   version_ = base->GetVersionString();
@@ -97,8 +97,8 @@ Result<void> OrtRuntime::load(const std::string& library) {
   }
   if (api_ == nullptr) {
     return fail(ErrorKind::kUnsupported,
-                std::format("'{}' is ONNX Runtime {}; 1.{} or later is needed", library, version_,
-                            kOldestMinor));
+                str_format("'{}' is ONNX Runtime {}; 1.{} or later is needed", library, version_,
+                           kOldestMinor));
   }
   return {};
 }
@@ -127,7 +127,7 @@ OrtRuntime::~OrtRuntime() {
 Result<void> OrtRuntime::check(OrtStatus* status, const std::string& doing) const {
   if (status == nullptr) return {};
   const ErrorKind kind = kind_of(api_->GetErrorCode(status));
-  std::string message = std::format("{}: {}", doing, api_->GetErrorMessage(status));
+  std::string message = str_format("{}: {}", doing, api_->GetErrorMessage(status));
   api_->ReleaseStatus(status);
   // Messages end in new lines or carry several; an error is one line.
   std::ranges::replace(message, '\n', ' ');

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <format>
 #include <map>
 #include <optional>
 
+#include "penstock/base/str_format.h"
 #include "penstock/model/onnxruntime/ort_model.h"
 #include "penstock/model/onnxruntime/ort_types.h"
 #include "penstock/model/onnxruntime/output_pool.h"
@@ -104,14 +104,14 @@ class OrtSessionImpl final : public Session {
   /// Contract M03; answers the inputs in the model's order.
   Result<std::vector<Tensor>> check_inputs(std::span<const Tensor> inputs, Symbols& symbols) const {
     if (inputs.size() != model_->inputs().size()) {
-      return fail(ErrorKind::kInvalidArgument, std::format("{} inputs were given, the model has {}",
-                                                           inputs.size(), model_->inputs().size()));
+      return fail(ErrorKind::kInvalidArgument, str_format("{} inputs were given, the model has {}",
+                                                          inputs.size(), model_->inputs().size()));
     }
     std::vector<Tensor> ordered;
     for (const TensorSpec& spec : model_->inputs()) {
       const auto found = std::ranges::find(inputs, spec.name, &Tensor::name);
       if (found == inputs.end()) {
-        return fail(ErrorKind::kInvalidArgument, std::format("input '{}' is missing", spec.name));
+        return fail(ErrorKind::kInvalidArgument, str_format("input '{}' is missing", spec.name));
       }
       PENSTOCK_TRY(check(*found, spec, device_->id()));
       for (std::size_t i = 0; i < spec.dims.size(); ++i) {
@@ -120,8 +120,8 @@ class OrtSessionImpl final : public Session {
         const auto [bound, is_new] = symbols.emplace(symbol, found->shape[i]);
         if (!is_new && bound->second != found->shape[i]) {
           return fail(ErrorKind::kInvalidArgument,
-                      std::format("input '{}': dimension {} is {}, but '{}' is already {}",
-                                  spec.name, i, found->shape[i], symbol, bound->second));
+                      str_format("input '{}': dimension {} is {}, but '{}' is already {}",
+                                 spec.name, i, found->shape[i], symbol, bound->second));
         }
       }
       ordered.push_back(*found);
@@ -149,7 +149,7 @@ class OrtSessionImpl final : public Session {
     auto storage = pool_->acquire(std::max<std::size_t>(*bytes, 1));
     if (!storage) {
       return std::unexpected(
-          std::move(storage).error().context(std::format("output '{}'", output.name)));
+          std::move(storage).error().context(str_format("output '{}'", output.name)));
     }
     output.data = {*std::move(storage), 0, *bytes};
     return {};
@@ -202,9 +202,8 @@ class OrtSessionImpl final : public Session {
       fits = spec.dims[i].accepts(info.dims[i]) || (info.dims[i] == 0 && !spec.dims[i].is_fixed());
     }
     if (!fits) {
-      return fail(ErrorKind::kDevice,
-                  std::format("output '{}' came as {}, not as its manifest says", spec.name,
-                              to_string(info.dims)));
+      return fail(ErrorKind::kDevice, str_format("output '{}' came as {}, not as its manifest says",
+                                                 spec.name, to_string(info.dims)));
     }
     result.shape = info.dims;
     return {};
@@ -246,8 +245,8 @@ Result<std::shared_ptr<Session>> open_onnxruntime_session(DevicePtr device,
                                                           const SessionOptions& options) {
   if (device->id().kind != DeviceKind::kCpu && device->id().kind != DeviceKind::kSim) {
     return fail(ErrorKind::kUnsupported,
-                std::format("model '{}' (onnxruntime): device {} has no ONNX Runtime binding yet",
-                            manifest.name, to_string(device->id())));
+                str_format("model '{}' (onnxruntime): device {} has no ONNX Runtime binding yet",
+                           manifest.name, to_string(device->id())));
   }
   auto model = OrtModel::load(manifest, options);
   if (!model) return std::unexpected(model.error());

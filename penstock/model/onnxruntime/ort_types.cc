@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "penstock/model/onnxruntime/ort_types.h"
 
-#include <format>
+#include "penstock/base/str_format.h"
 
 namespace penstock {
 namespace {
@@ -94,27 +94,27 @@ Result<void> check_spec(const TensorSpec& spec, const OrtTensorInfo& info) {
   if (!info.type) {
     return fail(
         ErrorKind::kUnsupported,
-        std::format("'{}' of the model is no tensor of a type that Penstock handles", spec.name));
+        str_format("'{}' of the model is no tensor of a type that Penstock handles", spec.name));
   }
   if (*info.type != spec.type) {
     return fail(ErrorKind::kInvalidArgument,
-                std::format("'{}' is {} in the model, {} in the manifest", spec.name,
-                            to_string(*info.type), to_string(spec.type)));
+                str_format("'{}' is {} in the model, {} in the manifest", spec.name,
+                           to_string(*info.type), to_string(spec.type)));
   }
   // The API says rank 0 both for a scalar and for a shape that the model leaves open altogether.
   if (info.dims.empty()) return {};
   if (info.dims.size() != spec.dims.size()) {
     return fail(ErrorKind::kInvalidArgument,
-                std::format("'{}' has {} dimensions in the model, {} in the manifest", spec.name,
-                            info.dims.size(), spec.dims.size()));
+                str_format("'{}' has {} dimensions in the model, {} in the manifest", spec.name,
+                           info.dims.size(), spec.dims.size()));
   }
   for (std::size_t i = 0; i < info.dims.size(); ++i) {
     const Dimension& dim = spec.dims[i];
     const std::int64_t size = info.dims[i];
     if (size >= 0 && (!dim.is_fixed() || dim.minimum != size)) {
       return fail(ErrorKind::kInvalidArgument,
-                  std::format("dimension {} of '{}' is {} in the model, the manifest says {}..{}",
-                              i, spec.name, size, dim.minimum, dim.maximum));
+                  str_format("dimension {} of '{}' is {} in the model, the manifest says {}..{}", i,
+                             spec.name, size, dim.minimum, dim.maximum));
     }
   }
   return {};

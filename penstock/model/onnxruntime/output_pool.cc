@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "penstock/model/onnxruntime/output_pool.h"
 
-#include <format>
+#include "penstock/base/str_format.h"
 
 namespace penstock {
 
@@ -22,11 +22,10 @@ Result<StoragePtr> OutputPool::acquire(std::size_t bytes) {
       return lend(std::move(storage), bytes);
     }
     if (bytes > budget_ || held_ > budget_ - bytes) {
-      return fail(
-          ErrorKind::kExhausted,
-          std::format("{} bytes of results are wanted and {} are still held, of a budget of "
-                      "{}: let go of earlier results",
-                      bytes, held_, budget_));
+      return fail(ErrorKind::kExhausted,
+                  str_format("{} bytes of results are wanted and {} are still held, of a budget of "
+                             "{}: let go of earlier results",
+                             bytes, held_, budget_));
     }
     // Free storage of other sizes makes room.
     while (!free_.empty() && held_ + pooled_ > budget_ - bytes) {

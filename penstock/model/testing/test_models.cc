@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <format>
 #include <fstream>
 
+#include "penstock/base/str_format.h"
 #include "penstock/model/manifest.h"
 #include "penstock/model/testing/onnx_builder.h"
 
@@ -16,8 +16,8 @@ namespace {
 constexpr int kStrides[] = {8, 16, 32};
 constexpr int kBins = 11;  ///< Distances 0..10 of NanoDet's distribution, for each of four sides.
 
-std::string scores_name(int stride) { return std::format("cls_pred_stride_{}", stride); }
-std::string boxes_name(int stride) { return std::format("dis_pred_stride_{}", stride); }
+std::string scores_name(int stride) { return str_format("cls_pred_stride_{}", stride); }
+std::string boxes_name(int stride) { return str_format("dis_pred_stride_{}", stride); }
 
 Dimension batch_dimension() { return {1, 64, "N"}; }
 
@@ -105,8 +105,8 @@ std::string json_dims(const TensorSpec& spec) {
   for (const Dimension& dim : spec.dims) {
     if (!out.empty()) out += ", ";
     out += dim.is_fixed() ? std::to_string(dim.minimum)
-                          : std::format(R"({{"min": {}, "max": {}, "symbol": "{}"}})", dim.minimum,
-                                        dim.maximum, dim.symbol);
+                          : str_format(R"({{"min": {}, "max": {}, "symbol": "{}"}})", dim.minimum,
+                                       dim.maximum, dim.symbol);
   }
   return out;
 }
@@ -115,12 +115,12 @@ std::string json_specs(const std::vector<TensorSpec>& specs) {
   std::string out;
   for (const TensorSpec& spec : specs) {
     if (!out.empty()) out += ",\n    ";
-    out += std::format(R"({{"name": "{}", "type": "{}", "layout": "{}", "dims": [{}]}})", spec.name,
-                       to_string(spec.type),
-                       spec.layout == TensorLayout::kNchw   ? "NCHW"
-                       : spec.layout == TensorLayout::kNhwc ? "NHWC"
-                                                            : "any",
-                       json_dims(spec));
+    out += str_format(R"({{"name": "{}", "type": "{}", "layout": "{}", "dims": [{}]}})", spec.name,
+                      to_string(spec.type),
+                      spec.layout == TensorLayout::kNchw   ? "NCHW"
+                      : spec.layout == TensorLayout::kNhwc ? "NHWC"
+                                                           : "any",
+                      json_dims(spec));
   }
   return out;
 }
@@ -141,7 +141,7 @@ void write_file(const std::filesystem::path& path, const std::string& bytes) {
 
 TestModel make_constant_nanodet(int size, int classes, const std::vector<ConstantBox>& boxes) {
   std::vector<std::string> labels;
-  for (int i = 0; i < classes; ++i) labels.push_back(std::format("class{}", i));
+  for (int i = 0; i < classes; ++i) labels.push_back(str_format("class{}", i));
   TestModel model = nanodet_frame("constant-nanodet", size, std::move(labels));
   OnnxBuilder graph = nanodet_graph(model);
   for (const int stride : kStrides) {
@@ -219,10 +219,10 @@ TestModel make_square_finder_nanodet(int size) {
 std::string manifest_json(const TestModel& model, const std::string& onnx_sha256) {
   std::string labels;
   for (const std::string& label : model.labels) {
-    labels += std::format("{}\"{}\"", labels.empty() ? "" : ", ", label);
+    labels += str_format("{}\"{}\"", labels.empty() ? "" : ", ", label);
   }
   const PreprocessSpec& p = model.preprocess;
-  return std::format(
+  return str_format(
       R"({{
   "schema": 2,
   "name": "{}",
