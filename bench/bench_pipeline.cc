@@ -10,12 +10,13 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <format>
 #include <string>
 #include <vector>
 
+#include "bench/clips.h"
 #include "bench/contenders.h"
 #include "bench/report.h"
+#include "penstock/base/str_format.h"
 #include "penstock/model/manifest.h"
 
 namespace penstock::bench {
@@ -24,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Flags {
-  std::string clip = "/usr/share/doc/opencv-doc/examples/data/vtest.avi";
+  std::string clip = kDefaultClip;
   std::string model = "nanodet";
   std::string models;
   std::string library;
@@ -32,40 +33,6 @@ struct Flags {
   int pairs = 15;
   int frames = 120;
 };
-
-/// The clip as H.264 in MP4, made once beside the results.
-Result<fs::path> transcode(const fs::path& clip, const fs::path& folder) {
-  const fs::path path = folder / (clip.stem().string() + "-h264.mp4");
-  std::error_code ec;
-  if (fs::exists(path, ec)) return path;
-  std::printf("making %s\n", path.c_str());
-  const fs::path partial = path.string() + ".partial";
-  GError* error = nullptr;
-  GstElement* pipeline = gst_parse_launch(
-      std::format("filesrc location=\"{}\" ! decodebin3 ! openh264enc bitrate=2000000 "
-                  "complexity=high ! h264parse ! mp4mux ! filesink location=\"{}\"",
-                  clip.string(), partial.string())
-          .c_str(),
-      &error);
-  if (error != nullptr) {
-    Error wrong(ErrorKind::kUnsupported, error->message);
-    g_error_free(error);
-    return std::unexpected(std::move(wrong));
-  }
-  gst_element_set_state(pipeline, GST_STATE_PLAYING);
-  GstBus* bus = gst_element_get_bus(pipeline);
-  GstMessage* message = gst_bus_timed_pop_filtered(
-      bus, GST_CLOCK_TIME_NONE, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
-  const bool ended = GST_MESSAGE_TYPE(message) == GST_MESSAGE_EOS;
-  gst_message_unref(message);
-  gst_object_unref(bus);
-  gst_element_set_state(pipeline, GST_STATE_NULL);
-  gst_object_unref(pipeline);
-  if (!ended) return fail(ErrorKind::kIo, "transcoding the clip failed");
-  fs::rename(partial, path, ec);
-  if (ec) return fail(ErrorKind::kIo, "cannot keep the transcoded clip: " + ec.message());
-  return path;
-}
 
 struct Pairs {
   std::vector<double> ours_cpu, peer_cpu, cpu_ratio;
@@ -139,9 +106,7 @@ int run_all(const Flags& flags) {
     return 1;
   }
   const fs::path folder = fs::absolute(fs::path(flags.json)).parent_path();
-  std::error_code ec;
-  fs::create_directories(folder, ec);
-  auto h264 = transcode(flags.clip, folder);
+  auto h264 = h264_of(flags.clip, folder);
   if (!h264) {
     std::fprintf(stderr, "bench pipeline: %s\n", h264.error().message().c_str());
     return 1;

@@ -16,7 +16,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <format>
 #include <fstream>
 #include <mutex>
 #include <optional>
@@ -26,6 +25,7 @@
 #include "bench/raw_inference.h"
 #include "gst/penanalysis_meta.h"
 #include "gst/register.h"
+#include "penstock/base/str_format.h"
 #include "penstock/pipeline/run_job.h"
 
 extern char** environ;
@@ -103,21 +103,10 @@ Result<Effort> perform_ours(const Task& task, bool one_worker) {
                 .cpu = outcome.summary.cpu};
 }
 
-// The decoder writes straight into a pool it is offered, as peninfer offers one; without, libav
-// copies every frame, and the limit would be no limit.
-gboolean offer_pool(GstAppSink*, GstQuery* query, gpointer) {
-  GstCaps* caps = nullptr;
-  gst_query_parse_allocation(query, &caps, nullptr);
-  GstVideoInfo info;
-  if (caps == nullptr || !gst_video_info_from_caps(&info, caps)) return FALSE;
-  GstBufferPool* pool = gst_video_buffer_pool_new();
-  GstStructure* config = gst_buffer_pool_get_config(pool);
-  gst_buffer_pool_config_set_params(config, caps, guint(info.size), 2, 0);
-  gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
-  gst_buffer_pool_set_config(pool, config);
-  gst_query_add_allocation_pool(query, pool, guint(info.size), 2, 0);
+// With this reply libav's decoders copy no frame (`./dev bench allocation`); with another the limit
+// would be no limit.
+gboolean offer_video_meta(GstAppSink*, GstQuery* query, gpointer) {
   gst_query_add_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr);
-  gst_object_unref(pool);
   return TRUE;
 }
 
@@ -135,7 +124,7 @@ Result<Effort> perform_limit(const Task& task) {
   if (decoder == nullptr || sink == nullptr) return fail(ErrorKind::kUnsupported, "no decoder");
   g_object_set(sink, "sync", FALSE, "max-buffers", 1u, "enable-last-sample", FALSE, nullptr);
   GstAppSinkCallbacks callbacks = {};
-  callbacks.propose_allocation = offer_pool;
+  callbacks.propose_allocation = offer_video_meta;
   gst_app_sink_set_callbacks(GST_APP_SINK(sink), &callbacks, nullptr, nullptr);
   gst_bin_add_many(GST_BIN(pipeline), decoder, sink, nullptr);
   gst_element_link(decoder, sink);
@@ -173,7 +162,7 @@ Result<Effort> perform_limit(const Task& task) {
 std::string join_dims(const TensorSpec& spec) {
   std::string text;
   for (const Dimension& dim : spec.dims) {
-    text += std::format("{}{}", text.empty() ? "" : ",", dim.is_fixed() ? dim.minimum : -1);
+    text += str_format("{}{}", text.empty() ? "" : ",", dim.is_fixed() ? dim.minimum : -1);
   }
   return text;
 }
@@ -189,17 +178,17 @@ Result<std::filesystem::path> lay_out_peer_model(const Task& task, const Manifes
   info << "[modelinfo]\nversion=1.0\ngroup-id=" << manifest.name << "\n";
   const PreprocessSpec& pre = manifest.preprocess;
   for (const TensorSpec& spec : manifest.inputs) {
-    info << std::format("\n[{}]\nid={}\ntype=float32\ndims={}\ndir=input\nranges=", spec.name,
-                        spec.name, join_dims(spec));
+    info << str_format("\n[{}]\nid={}\ntype=float32\ndims={}\ndir=input\nranges=", spec.name,
+                       spec.name, join_dims(spec));
     for (int c = 0; c < 3; ++c) {
-      info << std::format("{}{:.6f},{:.6f}", c == 0 ? "" : ";", -pre.mean[c] / pre.std[c],
-                          (255 * pre.scale - pre.mean[c]) / pre.std[c]);
+      info << str_format("{}{:.6f},{:.6f}", c == 0 ? "" : ";", -pre.mean[c] / pre.std[c],
+                         (255 * pre.scale - pre.mean[c]) / pre.std[c]);
     }
     info << "\n";
   }
   for (const TensorSpec& spec : manifest.outputs) {
-    info << std::format("\n[{}]\nid={}\ntype=float32\ndims={}\ndir=output\ndims-order=row-major\n",
-                        spec.name, spec.name, join_dims(spec));
+    info << str_format("\n[{}]\nid={}\ntype=float32\ndims={}\ndir=output\ndims-order=row-major\n",
+                       spec.name, spec.name, join_dims(spec));
   }
   if (!info.flush()) return fail(ErrorKind::kIo, "cannot write the peer's .modelinfo");
   return model;
@@ -222,13 +211,13 @@ Result<Effort> perform_onnxinference(const Task& task, bool queue) {
   if (!model) return std::unexpected(model.error());
   GError* parse_error = nullptr;
   GstElement* rest = gst_parse_bin_from_description(
-      std::format("videoconvertscale name=convert ! video/x-raw,format={},width={},height={} ! {}"
-                  "onnxinference name=infer optimization-level=enable-all model-file={} ! "
-                  "fakesink name=end sync=false enable-last-sample=false",
-                  manifest->preprocess.order == ChannelOrder::kBgr ? "BGR" : "RGB",
-                  manifest->preprocess.width, manifest->preprocess.height,
-                  queue ? "queue max-size-buffers=8 max-size-bytes=0 max-size-time=0 ! " : "",
-                  model->string())
+      str_format("videoconvertscale name=convert ! video/x-raw,format={},width={},height={} ! {}"
+                 "onnxinference name=infer optimization-level=enable-all model-file={} ! "
+                 "fakesink name=end sync=false enable-last-sample=false",
+                 manifest->preprocess.order == ChannelOrder::kBgr ? "BGR" : "RGB",
+                 manifest->preprocess.width, manifest->preprocess.height,
+                 queue ? "queue max-size-buffers=8 max-size-bytes=0 max-size-time=0 ! " : "",
+                 model->string())
           .c_str(),
       TRUE, &parse_error);
   if (parse_error != nullptr) {
@@ -295,7 +284,7 @@ Result<Effort> perform(Contender contender, const Task& task) {
   }
   if (effort && effort->frames != task.frames) {
     return fail(ErrorKind::kInternal,
-                std::format("{} frames were done instead of {}", effort->frames, task.frames));
+                str_format("{} frames were done instead of {}", effort->frames, task.frames));
   }
   return effort;
 }
@@ -336,7 +325,7 @@ Result<Effort> perform_apart(Contender contender, const Task& task) {
   Effort effort;
   if (status != 0 ||
       std::sscanf(text.c_str(), "effort %d %lld %lld", &effort.frames, &wall, &cpu) != 3) {
-    return fail(ErrorKind::kDevice, std::format("measuring contender {} failed", int(contender)));
+    return fail(ErrorKind::kDevice, str_format("measuring contender {} failed", int(contender)));
   }
   effort.wall = Nanoseconds(wall);
   effort.cpu = Nanoseconds(cpu);

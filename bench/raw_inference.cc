@@ -5,9 +5,10 @@
 #include <onnxruntime_c_api.h>
 
 #include <cstdint>
-#include <format>
 #include <string>
 #include <vector>
+
+#include "penstock/base/str_format.h"
 
 namespace penstock::bench {
 namespace {
@@ -44,7 +45,7 @@ class OrtRaw final : public RawInference {
     api_ = base != nullptr ? base()->GetApi(ORT_API_VERSION) : nullptr;
     if (api_ == nullptr) {
       return fail(ErrorKind::kUnsupported,
-                  std::format("'{}' has no API of version {}", library.string(), ORT_API_VERSION));
+                  str_format("'{}' has no API of version {}", library.string(), ORT_API_VERSION));
     }
     PENSTOCK_TRY(check(api_->CreateEnv(ORT_LOGGING_LEVEL_ERROR, "limit", &env_)));
     PENSTOCK_TRY(check(api_->CreateSessionOptions(&options_)));

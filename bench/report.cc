@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <format>
 #include <fstream>
 #include <span>
 
 #include "penstock/base/file_ops.h"
+#include "penstock/base/str_format.h"
 
 namespace penstock::bench {
 namespace {
@@ -22,7 +22,7 @@ std::string json_text(const std::string& text) {
       out += '\\';
       out += char(c);
     } else if (c < 0x20) {
-      out += std::format("\\u{:04x}", int(c));
+      out += str_format("\\u{:04x}", int(c));
     } else {
       out += char(c);
     }
@@ -51,13 +51,13 @@ double median(std::vector<double> values) {
 std::string BenchReport::to_json() const {
   utsname system{};
   ::uname(&system);
-  std::string out = std::format(
+  std::string out = str_format(
       "{{\"machine\":{{\"processor\":{},\"cores\":{},\"kernel\":{},\"arch\":{}}},\"rows\":[",
       json_text(processor()), ::sysconf(_SC_NPROCESSORS_ONLN), json_text(system.release),
       json_text(system.machine));
   for (const BenchRow& row : rows_) {
     if (&row != rows_.data()) out += ',';
-    out += std::format(
+    out += str_format(
         "\n{{\"case\":{},\"unit\":{},\"better\":\"{}\",\"ours\":{:.4f},\"peer_name\":{},"
         "\"peer\":{:.4f},\"ratio\":{:.4f},\"bar\":{:.4f},\"ok\":{}}}",
         json_text(row.name), json_text(row.unit), row.higher_is_better ? "higher" : "lower",
@@ -67,12 +67,12 @@ std::string BenchReport::to_json() const {
 }
 
 std::string BenchReport::to_table() const {
-  std::string out = std::format("{:<38} {:<14} {:>10} {:>10} {:>7} {:>6}  {}\n", "case", "unit",
-                                "ours", "peer", "ratio", "bar", "peer");
+  std::string out = str_format("{:<38} {:<14} {:>10} {:>10} {:>7} {:>6}  {}\n", "case", "unit",
+                               "ours", "peer", "ratio", "bar", "peer");
   for (const BenchRow& row : rows_) {
-    out += std::format("{:<38} {:<14} {:>10.3f} {:>10.3f} {:>7.3f} {:>6.2f}  {}{}\n", row.name,
-                       row.unit, row.ours, row.peer, row.ratio, row.bar, row.peer_name,
-                       row.ok() ? "" : "   BELOW THE BAR");
+    out += str_format("{:<38} {:<14} {:>10.3f} {:>10.3f} {:>7.3f} {:>6.2f}  {}{}\n", row.name,
+                      row.unit, row.ours, row.peer, row.ratio, row.bar, row.peer_name,
+                      row.ok() ? "" : "   BELOW THE BAR");
   }
   return out;
 }

@@ -8,14 +8,11 @@
 namespace penstock::gst {
 namespace {
 
-GstPtr<GstBufferPool> make_pool(GstQuery* query, GstCaps* caps, guint size, guint minimum) {
+GstPtr<GstBufferPool> make_pool(GstCaps* caps, guint size, guint minimum) {
   GstPtr<GstBufferPool> pool(gst_video_buffer_pool_new());
   gst_object_ref_sink(pool.get());
   GstStructure* config = gst_buffer_pool_get_config(pool.get());
   gst_buffer_pool_config_set_params(config, caps, size, minimum, 0);
-  if (gst_query_find_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr)) {
-    gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
-  }
   return gst_buffer_pool_set_config(pool.get(), config) ? std::move(pool) : nullptr;
 }
 
@@ -42,8 +39,12 @@ void add_held_frames(GstQuery* query, guint held, DeviceKind device) {
     gst_query_parse_nth_allocation_pool(query, i, &offered, &size, &minimum, &maximum);
     GstPtr<GstBufferPool> pool(maximum == 0 ? offered : nullptr);
     if (offered != nullptr && maximum != 0) gst_object_unref(offered);
-    if (pool == nullptr && device == DeviceKind::kCpu) {
-      pool = make_pool(query, caps, size, minimum + held);
+    if (device == DeviceKind::kCpu) {
+      if (gst_query_find_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr)) {
+        pool.reset();
+      } else if (pool == nullptr) {
+        pool = make_pool(caps, size, minimum + held);
+      }
     }
     gst_query_set_nth_allocation_pool(query, i, pool.get(), size, minimum + held, 0);
   }

@@ -40,14 +40,26 @@ TEST(Allocation, GivenNoAnswerFromDownstream_WhenAdapted_ThenAPoolOfTheHeldFrame
   EXPECT_EQ(pool.maximum, 0u);
 }
 
-TEST(Allocation, GivenDownstreamReadsVideoMeta_WhenAdapted_ThenThePromiseGoesUpstream) {
+TEST(Allocation, GivenDownstreamReadsVideoMeta_WhenAdapted_ThenThePromiseGoesUpstreamWithoutAPool) {
   const auto query = new_query();
   gst_query_add_allocation_meta(query.get(), GST_VIDEO_META_API_TYPE, nullptr);
   add_held_frames(query.get(), 3, DeviceKind::kCpu);
   EXPECT_TRUE(gst_query_find_allocation_meta(query.get(), GST_VIDEO_META_API_TYPE, nullptr));
-  GstStructure* config = gst_buffer_pool_get_config(pool_of(query.get()).pool.get());
-  EXPECT_TRUE(gst_buffer_pool_config_has_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META));
-  gst_structure_free(config);
+  const Pool pool = pool_of(query.get());
+  EXPECT_EQ(pool.pool, nullptr);
+  EXPECT_EQ(pool.minimum, 3u);
+}
+
+TEST(Allocation, GivenAPoolAndVideoMetaOfDownstream_WhenAdapted_ThenTheDecoderKeepsItsOwnPool) {
+  const auto query = new_query();
+  const GstPtr<GstBufferPool> theirs(
+      GST_BUFFER_POOL(gst_object_ref_sink(gst_video_buffer_pool_new())));
+  gst_query_add_allocation_pool(query.get(), theirs.get(), kSize, 4, 0);
+  gst_query_add_allocation_meta(query.get(), GST_VIDEO_META_API_TYPE, nullptr);
+  add_held_frames(query.get(), 6, DeviceKind::kCpu);
+  const Pool pool = pool_of(query.get());
+  EXPECT_EQ(pool.pool, nullptr);
+  EXPECT_EQ(pool.minimum, 10u);
 }
 
 TEST(Allocation, GivenDownstreamDoesNotReadVideoMeta_WhenAdapted_ThenItIsNotPromised) {

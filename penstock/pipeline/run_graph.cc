@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "penstock/pipeline/run_graph.h"
 
+#include <gst/video/video.h>
+
 #include <algorithm>
 #include <cstring>
 #include <format>
@@ -25,6 +27,16 @@ Result<void> set_property(GstElement* element, const std::string& name, const st
 
 void link_decoded(GstElement*, GstPad* pad, gpointer head) {
   if (!gst_pad_is_linked(GST_PAD(head))) gst_pad_link(pad, GST_PAD(head));
+}
+
+// fakesink answers no ALLOCATION query, and decoders copy every frame for a reader that says
+// nothing of the video meta (`./dev bench allocation`). The frames that end here are read by
+// Penstock only, which goes by it.
+GstPadProbeReturn answer_video_meta(GstPad*, GstPadProbeInfo* info, gpointer) {
+  GstQuery* query = GST_PAD_PROBE_INFO_QUERY(info);
+  if (GST_QUERY_TYPE(query) != GST_QUERY_ALLOCATION) return GST_PAD_PROBE_OK;
+  gst_query_add_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr);
+  return GST_PAD_PROBE_HANDLED;
 }
 
 Result<void> link(GstElement* from, GstElement* to) {
@@ -59,6 +71,10 @@ Result<std::unique_ptr<RunGraph>> RunGraph::build(const RunOptions& options) {
     auto end = add(graph->pipeline_, "fakesink", "end");
     if (!end) return std::unexpected(std::move(end).error());
     g_object_set(*end, "sync", FALSE, "enable-last-sample", FALSE, nullptr);
+    GstPad* sink = gst_element_get_static_pad(*end, "sink");
+    gst_pad_add_probe(sink, GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM, answer_video_meta, nullptr,
+                      nullptr);
+    gst_object_unref(sink);
     PENSTOCK_TRY(link(graph->infer_, *end));
   } else {
     PENSTOCK_TRY(graph->add_video(options));
