@@ -8,7 +8,7 @@ set -euo pipefail
 name=${1:-none}
 seconds=60
 if [[ ${2:-} == --seconds ]]; then seconds=${3:?--seconds needs a number}; fi
-build fuzz
+build fuzz fuzzers
 mapfile -t found < <(programs fuzz fuzz "$name")
 if ((${#found[@]} == 0)); then
   [[ $name != all ]] || { say "there is no fuzzer yet"; exit 0; }
