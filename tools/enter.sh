@@ -31,8 +31,11 @@ lend=(/etc/passwd /etc/group /etc/hosts /etc/ssl/certs /usr/share/ca-certificate
 for name in SSL_CERT_FILE SSL_CERT_DIR NODE_EXTRA_CA_CERTS CURL_CA_BUNDLE REQUESTS_CA_BUNDLE; do
   [[ ${!name:-} != /* || ${!name} == /etc/ssl/certs/* ]] || lend+=("${!name}")
 done
+# The repository of a git worktree lies elsewhere.
+repository=$(git -C "$PENSTOCK_REPO" rev-parse --path-format=absolute --git-common-dir 2>/dev/null) || repository=
 share=()
-for path in /tmp /var/tmp /home /root /mnt /media /srv "$HOME" "${XDG_DATA_HOME:-$HOME}" "$PENSTOCK_CACHE" "$PENSTOCK_REPO" "$PWD"; do
+for path in /tmp /var/tmp /home /root /mnt /media /srv "$HOME" "${XDG_DATA_HOME:-$HOME}" "$PENSTOCK_CACHE" "$repository" \
+  "$PENSTOCK_REPO" "$PWD"; do
   [[ ! -d $path || ! -r $path || $path == / ]] || share+=("$path")
 done
 
