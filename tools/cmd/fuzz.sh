@@ -11,7 +11,7 @@ if [[ ${2:-} == --seconds ]]; then seconds=${3:?--seconds needs a number}; fi
 build fuzz fuzzers
 mapfile -t found < <(programs fuzz fuzz "$name")
 if ((${#found[@]} == 0)); then
-  [[ $name != all ]] || { say "there is no fuzzer yet"; exit 0; }
+  [[ $name != all ]] || die "there is no fuzzer"
   die "usage: ./dev fuzz NAME|all [--seconds N], where NAME is one of: $(programs fuzz fuzz | names)"
 fi
 failed=()

@@ -8,7 +8,7 @@ build release
 name=${1:-none}
 mapfile -t found < <(programs release soak "$name")
 if ((${#found[@]} == 0)); then
-  [[ $name != all ]] || { say "there is no soak program yet"; exit 0; }
+  [[ $name != all ]] || die "there is no soak program"
   die "usage: ./dev soak NAME|all [--percent P], where NAME is one of: $(programs release soak | names)"
 fi
 shift
