@@ -33,7 +33,7 @@ build() {
   [[ $preset =~ ^(release|debug|asan|tsan|fuzz)$ ]] ||
     die "no such preset: $preset (release, debug, asan, tsan, fuzz)"
   dir=$(build_dir "$preset")
-  [[ -e $dir/build.ninja ]] || need_space "$PENSTOCK_REPO" 3 "building $preset"
+  [[ -e $dir/build.ninja ]] || need_space "$PENSTOCK_REPO" 3 "building $preset" "clone on a larger disk"
   configure "$preset"
   say "building $preset"
   # ninja redraws one line on a terminal and prints a line a step elsewhere; CI gets its lines.

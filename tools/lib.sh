@@ -24,11 +24,11 @@ root_dir() {
   printf '%s/root-%s\n' "$PENSTOCK_CACHE" "$hash"
 }
 
-# need_space DIR GIB WHAT: DIR must exist.
+# need_space DIR GIB WHAT ADVICE: DIR must exist.
 need_space() {
   local free
   free=$(df -Pk "$1" | awk 'NR == 2 { print $4 }')
   ((free >= $2 * 1024 * 1024)) ||
     die "$3 needs $2 GB of free disk in $1, which has $(awk "BEGIN { printf \"%.1f\", $free / 1048576 }") GB." \
-      "Free some space there, or set PENSTOCK_CACHE to a folder on a larger disk."
+      "Free some space there, or $4."
 }

@@ -106,9 +106,11 @@ main() {
   require_tools
   require_subids
   remove_partial
-  need_space "$PENSTOCK_CACHE" 6 "set-up"
+  # 3 GB that stay, what apt fetches, and room for the build that follows.
+  need_space "$PENSTOCK_CACHE" 7 "set-up" "set PENSTOCK_CACHE to a folder on a larger disk"
   # As an ordinary user the userland is on the disk twice for a moment, once with its packages.
-  ((EUID == 0)) || need_space "${PENSTOCK_TMPDIR:-/var/tmp}" 8 "set-up as an ordinary user"
+  ((EUID == 0)) || need_space "${PENSTOCK_TMPDIR:-/var/tmp}" 8 "set-up as an ordinary user" \
+    "set PENSTOCK_TMPDIR to a folder that all users may enter, on a larger disk"
 
   host_apt_conf >"$target.apt"
   say "making the Debian $suite userland (about 3 GB, 5 to 7 minutes, once) in $target"
