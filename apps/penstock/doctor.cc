@@ -114,7 +114,7 @@ void check_gstreamer(Doctor& doctor) {
   for (const Need& need : {Need{"rtspsrc", "reads RTSP", "gstreamer1.0-plugins-good"},
                            Need{"avdec_h265", "decodes H.265", "gstreamer1.0-libav"},
                            Need{"matroskademux", "reads MKV", "gstreamer1.0-plugins-good"},
-                           Need{"dav1ddec", "decodes AV1", "gstreamer1.0-plugins-bad"}}) {
+                           Need{"av1dec", "decodes AV1", "gstreamer1.0-plugins-bad"}}) {
     check(need, false);
   }
 }
