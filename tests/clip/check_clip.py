@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the real model on the real clips of the demo: run it after `penstock model fetch nanodet`.
+"""Checks the real model on the real clips of the demo: `./dev demo --check` runs it.
 
-    check_clip.py [--penstock PROGRAM] [--models FOLDER] [--work FOLDER]
+    check_clip.py [--penstock PROGRAM] [--models FOLDER] [--work FOLDER] [--lines FILE]
 
 It fails, and does not skip, when the model or a clip is missing. What it expects are counts that were
-measured with another implementation, and symmetry; there is no ground truth for these clips.
+measured with another implementation, symmetry, and boxes read off two still pictures by eye; there is no
+ground truth for the clips.
 """
 
 import argparse
-import collections
 import json
 import pathlib
 import shutil
@@ -20,6 +20,7 @@ import tempfile
 OPENCV = pathlib.Path("/usr/share/doc/opencv-doc/examples/data")
 DARKNET = pathlib.Path("/usr/share/darknet/data")
 FRAMES = 795
+MIRRORED = 240  # Enough for a thousand sure persons, in a third of the time.
 
 failures = []
 
@@ -66,8 +67,7 @@ def iou(a, b):
     return common / (a["w"] * a["h"] + b["w"] * b["h"] - common)
 
 
-def check_pedestrians(checker):
-    lines = checker.run(OPENCV / "vtest.avi", "--threshold", "0.4")
+def check_pedestrians(lines):
     expect(len(lines) == FRAMES, f"vtest.avi has {FRAMES} lines ({len(lines)})")
     expect([line["frame"] for line in lines] == list(range(len(lines))), "frames are numbered in order")
     expect(all(a["pts_ns"] < b["pts_ns"] for a, b in zip(lines, lines[1:])), "times rise")
@@ -77,13 +77,13 @@ def check_pedestrians(checker):
     inside = all(0 <= o["x"] and o["x"] + o["w"] <= 768.01 and 0 <= o["y"] and o["y"] + o["h"] <= 576.01
                  and 0.4 <= o["confidence"] <= 1 for line in lines for o in line["objects"])
     expect(inside, "boxes lie in the picture, confidences in 0.4..1")
-    return lines
 
 
 def check_mirror(checker, lines):
-    mirrored = checker.run(checker.transcode(OPENCV / "vtest.avi", ["videoflip", "method=horizontal-flip"],
-                                             "mirrored.mkv"), "--threshold", "0.4")
-    expect(len(mirrored) == FRAMES, f"the mirrored clip has {FRAMES} lines ({len(mirrored)})")
+    # identity drops the frame that it counts to.
+    effect = ["identity", f"eos-after={MIRRORED + 1}", "!", "videoflip", "method=horizontal-flip"]
+    mirrored = checker.run(checker.transcode(OPENCV / "vtest.avi", effect, "mirrored.mkv"), "--threshold", "0.4")
+    expect(len(mirrored) == MIRRORED, f"the mirrored clip has {MIRRORED} lines ({len(mirrored)})")
     strong = found = 0
     for line, mirror in zip(lines, mirrored):
         for person in persons(line):
@@ -102,10 +102,15 @@ def check_nobody(checker):
     expect(len(lines) > 50 and count / len(lines) < 0.1, f"tree.avi shows about nobody ({count} in {len(lines)} frames)")
 
 
-def check_still(checker, name, labels):
+def check_still(checker, name, things):
+    """`things`: the labels that are right, and where it is (x, y, width, height)."""
     lines = checker.run(DARKNET / name, "--threshold", "0.35", "--convert")
-    found = collections.Counter(o["label"] for o in lines[0]["objects"]) if lines else {}
-    expect(len(lines) == 1 and set(labels) <= set(found), f"{name} shows {', '.join(labels)} ({dict(found)})")
+    expect(len(lines) == 1, f"{name} is one frame ({len(lines)})")
+    for labels, place in things:
+        box = dict(zip("xywh", place))
+        found = max((o for o in lines[0]["objects"] if o["label"] in labels), key=lambda o: iou(o, box), default=None)
+        seen = f"{found['label']}, overlap {iou(found, box):.2f}" if found else "not found"
+        expect(found is not None and iou(found, box) > 0.7, f"{name} shows a {' or '.join(labels)} ({seen})")
 
 
 def main():
@@ -113,6 +118,7 @@ def main():
     parser.add_argument("--penstock", default="penstock")
     parser.add_argument("--models", default="")
     parser.add_argument("--work", help="keep the results here")
+    parser.add_argument("--lines", type=pathlib.Path, help="JSON lines of vtest.avi at threshold 0.4, to save running it")
     arguments = parser.parse_args()
     if shutil.which(arguments.penstock) is None:
         sys.exit(f"check_clip: no program '{arguments.penstock}'; build it and name it with --penstock")
@@ -120,12 +126,20 @@ def main():
         work = pathlib.Path(arguments.work or temporary)
         work.mkdir(parents=True, exist_ok=True)
         checker = Checker(arguments.penstock, arguments.models, work)
-        lines = check_pedestrians(checker)
+        if arguments.lines:
+            lines = [json.loads(line) for line in arguments.lines.read_text().splitlines()]
+        else:
+            lines = checker.run(OPENCV / "vtest.avi", "--threshold", "0.4")
+        check_pedestrians(lines)
         check_mirror(checker, lines)
         check_nobody(checker)
-        # Labels that a horse, a bench or a cow would dispute are left out on purpose.
-        check_still(checker, "dog.jpg", ["dog", "bicycle", "truck"])
-        check_still(checker, "person.jpg", ["person", "dog"])
+        # The pick-up: an evaluation of the model in numpy, with a letterbox of its own, says car 0.52 and truck
+        # 0.35 for its best cell. With the picture stretched to a square both score 0.36. So the model can't
+        # tell, and the place is what counts. The same goes for the horse, which it calls a cow.
+        check_still(checker, "dog.jpg", [(["dog"], (133, 220, 176, 320)), (["bicycle"], (126, 133, 440, 287)),
+                                         (["car", "truck"], (468, 75, 222, 95))])
+        check_still(checker, "person.jpg", [(["person"], (191, 99, 84, 275)), (["dog"], (65, 264, 140, 80)),
+                                            (["horse", "cow"], (405, 139, 197, 207))])
     if failures:
         sys.exit(f"check_clip: {len(failures)} checks failed")
     print("check_clip: all checks passed")

@@ -1,9 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# ./dev demo: the main job on the pedestrians of OpenCV's vtest.avi.
+# ./dev demo [--check]: the main job on the pedestrians of OpenCV's vtest.avi. --check then checks what was
+# found there, on two still pictures, and on a drawn street.
 set -euo pipefail
 . "$(dirname "$0")/../build_lib.sh"
 
+case ${1:-} in
+  '' | --check) ;;
+  *) die "usage: ./dev demo [--check]" ;;
+esac
 clip=/usr/share/doc/opencv-doc/examples/data/vtest.avi
 build release
 use_build release
@@ -15,3 +20,11 @@ say "results, in $PENSTOCK_REPO/demo-out:"
 say "  report.html       counts, latency, copies, pictures: open it in a browser"
 say "  annotated.mp4     the clip with its boxes"
 say "  detections.jsonl  one line a frame"
+if [[ ${1:-} == --check ]]; then
+  started=$SECONDS
+  say "checking the model on real clips"
+  python3 tests/clip/check_clip.py --lines demo-out/detections.jsonl
+  say "checking the model on a drawn street"
+  python3 docs/images/make_demo_picture.py --out build/street.png
+  say "checked in $((SECONDS - started)) s"
+fi
