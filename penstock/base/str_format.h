@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// str_format is std::format with its engine compiled once, in str_format.cc: inlined into every file
-// that builds a message, the standard one was a third of a full build's time. Same format strings, checked
-// at compile time; throws std::bad_alloc only.
+// str_format is std::format with its engine compiled once, in str_format.cc: inlined into every
+// file that builds a message, the standard one was a third of a full build's time. Same format
+// strings, checked at compile time; throws std::bad_alloc only.
 //
 //   str_format("'{}' has {} bytes", path, size)
 #pragma once
