@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// bench allocation: which ALLOCATION reply makes which decoder copy each frame. Peers are the replies that
-// peninfer could give instead of its own; the figure is how many frames of the clip were copied.
+// bench allocation: which ALLOCATION reply makes which decoder copy each frame. Peers are the
+// replies that peninfer could give instead of its own; the figure is how many frames of the clip
+// were copied.
 #include <gst/app/gstappsink.h>
 #include <gst/gst.h>
 #include <gst/video/video.h>
@@ -32,11 +33,10 @@ struct NamedReply {
   Reply reply;
   const char* name;
 };
-constexpr std::array kPeers{NamedReply{Reply::kNone, "no-reply"},
-                            NamedReply{Reply::kMetaOnly, "meta-only"},
-                            NamedReply{Reply::kPool, "pool"},
-                            NamedReply{Reply::kPoolAndMeta, "pool-and-meta"},
-                            NamedReply{Reply::kNumberAndMeta, "number-and-meta"}};
+constexpr std::array kPeers{
+    NamedReply{Reply::kNone, "no-reply"}, NamedReply{Reply::kMetaOnly, "meta-only"},
+    NamedReply{Reply::kPool, "pool"}, NamedReply{Reply::kPoolAndMeta, "pool-and-meta"},
+    NamedReply{Reply::kNumberAndMeta, "number-and-meta"}};
 
 enum class PoolOffer { kPlain, kWithMeta, kNumberOnly };
 
@@ -52,7 +52,8 @@ void add_pool(GstQuery* query, PoolOffer offer) {
   GstBufferPool* pool = gst_video_buffer_pool_new();
   GstStructure* config = gst_buffer_pool_get_config(pool);
   gst_buffer_pool_config_set_params(config, caps, guint(info.size), kHeld, 0);
-  if (offer == PoolOffer::kWithMeta) gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
+  if (offer == PoolOffer::kWithMeta)
+    gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
   gst_buffer_pool_set_config(pool, config);
   gst_query_add_allocation_pool(query, pool, guint(info.size), kHeld, 0);
   gst_object_unref(pool);
@@ -61,7 +62,8 @@ void add_pool(GstQuery* query, PoolOffer offer) {
 gboolean answer(GstAppSink*, GstQuery* query, gpointer reply) {
   switch (*static_cast<const Reply*>(reply)) {
     case Reply::kOurs:
-      // Behind peninfer stands an element that reads the video meta, as all stock ones do that map frames.
+      // Behind peninfer stands an element that reads the video meta, as all stock ones do that map
+      // frames.
       gst_query_add_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr);
       gst::add_held_frames(query, kHeld, DeviceKind::kCpu);
       return TRUE;
@@ -102,7 +104,8 @@ Result<Count> play(const fs::path& clip, Reply reply) {
   if (!decoder) return std::unexpected(decoder.error());
   GstElement* pipeline = gst_pipeline_new(nullptr);
   GstElement* sink = gst_element_factory_make("appsink", nullptr);
-  g_object_set(sink, "sync", FALSE, "max-buffers", 1u, "drop", TRUE, "wait-on-eos", FALSE, "enable-last-sample", FALSE, nullptr);
+  g_object_set(sink, "sync", FALSE, "max-buffers", 1u, "drop", TRUE, "wait-on-eos", FALSE,
+               "enable-last-sample", FALSE, nullptr);
   GstAppSinkCallbacks callbacks = {};
   callbacks.propose_allocation = answer;
   gst_app_sink_set_callbacks(GST_APP_SINK(sink), &callbacks, &reply, nullptr);
@@ -120,7 +123,8 @@ Result<Count> play(const fs::path& clip, Reply reply) {
   gst_object_unref(pad);
   gst_object_unref(pipeline);
   if (!ended) return fail(ErrorKind::kIo, "the clip does not play to its end");
-  if (copies.decoded() == 0) return fail(ErrorKind::kUnsupported, "its decoder is not one of libav's");
+  if (copies.decoded() == 0)
+    return fail(ErrorKind::kUnsupported, "its decoder is not one of libav's");
   return Count{copies.decoded(), copies.copied()};
 }
 

@@ -16,10 +16,10 @@ namespace {
 using model_testing::ConstantBox;
 
 /// Model boxes are the expected ones at half size: "cat" (8, 8)-(24, 32), "dog" (32, 40)-(56, 56).
-model_testing::TestModel make_model() {
+model_testing::TestModel make_model(int products) {
   const ConstantBox cat{0, 0.9f, 8, 1, 2, 0.5f, 1.5f, 1.5f, 1.5f};
   const ConstantBox dog{1, 0.6f, 8, 5, 5, 1.5f, 0.5f, 1.5f, 1.5f};
-  auto model = model_testing::make_constant_nanodet(kModelSide, 2, {cat, dog});
+  auto model = model_testing::make_constant_nanodet(kModelSide, 2, {cat, dog}, products);
   model.name = "constant";
   model.labels = {"cat", "dog"};
   model.preprocess.fit = Fit::kStretch;
@@ -28,9 +28,10 @@ model_testing::TestModel make_model() {
 
 class ModelFolder {
  public:
-  ModelFolder()
-      : path_(std::filesystem::temp_directory_path() / str_format("penstock-gst-{}", getpid())) {
-    write_model_folder(make_model(), path_);
+  explicit ModelFolder(int products)
+      : path_(std::filesystem::temp_directory_path() /
+              str_format("penstock-gst-{}-{}", getpid(), products)) {
+    write_model_folder(make_model(products), path_);
   }
   ~ModelFolder() {
     std::error_code ignored;
@@ -51,7 +52,12 @@ const std::vector<ExpectedBox>& expected_boxes() {
 }
 
 const std::filesystem::path& model_folder() {
-  static const ModelFolder folder;
+  static const ModelFolder folder(0);
+  return folder.path();
+}
+
+const std::filesystem::path& slow_model_folder() {
+  static const ModelFolder folder(30);
   return folder.path();
 }
 
@@ -59,6 +65,11 @@ void InferFixture::SetUp() {
   bus_.reset(gst_bus_new());
   sim_allocator_ = new_storage_allocator("PenstockSim");
   if (is_sim()) sim_ = SimDevice::create();
+}
+
+void InferFixture::play_to_hold(std::vector<std::string> properties) {
+  if (!is_sim()) properties.push_back("model=" + slow_model_folder().string());
+  play(properties);
 }
 
 void InferFixture::TearDown() {

@@ -33,6 +33,8 @@ const std::vector<ExpectedBox>& expected_boxes();
 
 /// A folder with the model, made once a process and removed at its end.
 const std::filesystem::path& model_folder();
+/// The same boxes from a model whose run takes most of a second or more.
+const std::filesystem::path& slow_model_folder();
 
 struct HarnessDeleter {
   void operator()(GstHarness* harness) const { gst_harness_teardown(harness); }
@@ -54,6 +56,15 @@ class InferFixture : public ::testing::TestWithParam<const char*> {
   GstPtr<GstElement> make_element(const std::vector<std::string>& properties = {});
   /// The same in a harness, in PLAYING, with caps set.
   void play(const std::vector<std::string>& properties = {});
+  /// The same, for runs that are to be in flight: until let_go() on `sim`, on `cpu` for as long as
+  /// the slow model takes. Frames that are pushed later have to be made before hold().
+  void play_to_hold(std::vector<std::string> properties);
+  void hold() {
+    if (sim_ != nullptr) sim_->hold_jobs(true);
+  }
+  void let_go() {
+    if (sim_ != nullptr) sim_->hold_jobs(false);
+  }
   /// A frame in the device's memory, filled with `level`.
   BufferPtr make_frame(GstClockTime pts, const std::string& format = "NV12", int width = kFrameSide,
                        int height = kFrameSide, int level = 100, GObject* display = nullptr);

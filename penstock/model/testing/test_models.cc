@@ -79,6 +79,25 @@ OnnxBuilder nanodet_graph(const TestModel& model) {
   return graph;
 }
 
+/// `nothing` = 0 after `products` matrix products that depend on the input, so that no optimiser
+/// computes them once while loading.
+void add_work(OnnxBuilder& graph, int products) {
+  graph.constant("null", {}, std::vector<float>{0.0f})
+      .constant("square", {2}, std::vector<std::int64_t>{1024, 1024})
+      .constant("shrink", {}, std::vector<float>{1.0f / 1024})
+      .node("ReduceMean", {"input"}, {"level"}, {{"keepdims", std::int64_t{0}}});
+  std::string last = "level";
+  if (products > 0) graph.node("Expand", {"level", "square"}, {"work0"});
+  for (int i = 1; i <= products; ++i) {
+    const std::string n = std::to_string(i);
+    graph.node("MatMul", {"work" + std::to_string(i - 1), "work0"}, {"product" + n})
+        .node("Mul", {"product" + n, "shrink"}, {"work" + n});
+    last = "work" + n;
+  }
+  graph.node("ReduceMean", {last}, {"done"}, {{"keepdims", std::int64_t{0}}})
+      .node("Mul", {"done", "null"}, {"nothing"});
+}
+
 /// Logits whose softmax has the expectation `distance` (0..10): the two bins around it share it.
 void put_distance(float* logits, float distance) {
   for (int bin = 0; bin < kBins; ++bin) logits[bin] = -30.0f;
@@ -139,11 +158,13 @@ void write_file(const std::filesystem::path& path, const std::string& bytes) {
 
 }  // namespace
 
-TestModel make_constant_nanodet(int size, int classes, const std::vector<ConstantBox>& boxes) {
+TestModel make_constant_nanodet(int size, int classes, const std::vector<ConstantBox>& boxes,
+                                int products) {
   std::vector<std::string> labels;
   for (int i = 0; i < classes; ++i) labels.push_back(str_format("class{}", i));
   TestModel model = nanodet_frame("constant-nanodet", size, std::move(labels));
   OnnxBuilder graph = nanodet_graph(model);
+  add_work(graph, products);
   for (const int stride : kStrides) {
     const int side = size / stride;
     const auto cells = static_cast<std::size_t>(side) * static_cast<std::size_t>(side);
@@ -163,7 +184,8 @@ TestModel make_constant_nanodet(int size, int classes, const std::vector<Constan
     const std::string s = std::to_string(stride);
     graph.constant("scores" + s, {1, static_cast<std::int64_t>(cells), classes}, scores)
         .constant("logits" + s, {1, static_cast<std::int64_t>(cells), 4 * kBins}, logits)
-        .node("Expand", {"scores" + s, "batch_shape"}, {scores_name(stride)})
+        .node("Add", {"scores" + s, "nothing"}, {"worked" + s})
+        .node("Expand", {"worked" + s, "batch_shape"}, {scores_name(stride)})
         .node("Expand", {"logits" + s, "batch_shape"}, {boxes_name(stride)});
   }
   model.onnx = graph.build();

@@ -41,7 +41,11 @@ struct ConstantBox {
 /// NanoDet-shaped (inputs [N,3,size,size]; per stride 8, 16, 32 class scores [N,cells,classes] and
 /// box distributions [N,cells,44]), always answering `boxes`. The box of `b` in input pixels is
 /// ((cell_x + 0.5) * stride - left * stride, ...). `size` is a multiple of 32.
-TestModel make_constant_nanodet(int size, int classes, const std::vector<ConstantBox>& boxes);
+///
+/// Each run multiplies `products` pairs of 1024x1024 matrices first (2.1 GFLOP each), for tests
+/// that need one in flight.
+TestModel make_constant_nanodet(int size, int classes, const std::vector<ConstantBox>& boxes,
+                                int products = 0);
 
 /// Really finds squares: pure red, green or blue (classes 0, 1, 2) squares whose side is 3 strides
 /// (24, 48 or 96 input pixels) on a grey, black or white ground, with edges on (or within a
