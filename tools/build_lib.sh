@@ -72,13 +72,15 @@ programs() {
 # names: PREFIX_NAME paths on stdin to NAMEs, one line.
 names() { sed "s|.*/[a-z]*_||" | paste -sd' '; }
 
-# run_tests PRESET [CTEST-ARGUMENTS...]: results also as JUnit in build/PRESET/ctest.xml.
+# run_tests PRESET [CTEST-ARGUMENTS...]: results also as JUnit in build/PRESET/ctest.xml, or in
+# ctest-part.xml when arguments choose some: ./dev contract reads whole runs.
 run_tests() {
-  local dir preset=$1
+  local dir preset=$1 results=ctest.xml
   dir=$(build_dir "$preset")
   shift
+  (($# == 0)) || results=ctest-part.xml
   use_build "$preset"
   say "testing $preset"
   ctest --test-dir "$dir" --output-on-failure --no-tests=error -j "$JOBS" \
-    --output-junit "$dir/ctest.xml" "$@"
+    --output-junit "$dir/$results" "$@"
 }

@@ -103,7 +103,7 @@ def run_tests(target, pattern):
 
 
 def patch_source(patch, reverse=False):
-    done = run("patch", "-p1", "--forward" if not reverse else "--reverse", "--batch", "--no-backup-if-mismatch",
+    done = run("patch", "-p1", "--forward" if not reverse else "--reverse", "--batch", "--fuzz=0", "--no-backup-if-mismatch",
                "-r", "-", "-i", patch, cwd=SOURCE)
     if done.returncode:
         raise Invalid(f"does not apply:\n{done.stdout}")
