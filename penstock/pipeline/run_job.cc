@@ -20,6 +20,7 @@
 #include "penstock/base/deadline.h"
 #include "penstock/base/log.h"
 #include "penstock/pipeline/bus_error.h"
+#include "penstock/pipeline/frame_times.h"
 #include "penstock/pipeline/picture_sampler.h"
 #include "penstock/pipeline/run_graph.h"
 #include "penstock/pipeline/run_outputs.h"
@@ -91,7 +92,10 @@ class RunJob {
     gst_pad_add_probe(graph_->infer_sink(), GST_PAD_PROBE_TYPE_BUFFER, on_accepted, this, nullptr);
     gst_pad_add_probe(graph_->infer_src(), GST_PAD_PROBE_TYPE_BUFFER, on_analysed, this, nullptr);
     if (graph_->drawn() != nullptr) {
-      gst_pad_add_probe(graph_->drawn(), GST_PAD_PROBE_TYPE_BUFFER, on_drawn, this, nullptr);
+      gst_pad_add_probe(
+          graph_->drawn(),
+          GstPadProbeType(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM),
+          on_drawn, this, nullptr);
     }
     // READY loads the model; apart from PLAYING, so that its failure is told from the source's.
     if (gst_element_set_state(graph_->pipeline(), GST_STATE_READY) == GST_STATE_CHANGE_FAILURE) {
@@ -543,13 +547,48 @@ class RunJob {
 
   static GstPadProbeReturn on_drawn(GstPad*, GstPadProbeInfo* info, gpointer self) {
     RunJob& job = *static_cast<RunJob*>(self);
+    if ((GST_PAD_PROBE_INFO_TYPE(info) & GST_PAD_PROBE_TYPE_BUFFER) == 0) {
+      job.note_timing(GST_PAD_PROBE_INFO_EVENT(info));
+      return GST_PAD_PROBE_OK;
+    }
     GstBuffer* buffer = GST_PAD_PROBE_INFO_BUFFER(info);
     // The overlay runs in peninfer's push: the memory that went in was seen just before, and
     // drawing replaces it only when somebody else still needs it unchanged.
     if (gst_buffer_n_memory(buffer) > 0 && gst_buffer_peek_memory(buffer, 0) != job.last_memory_) {
       ++job.drawn_copies_;
     }
+    GST_PAD_PROBE_INFO_DATA(info) = job.complete_times(buffer);
     return GST_PAD_PROBE_OK;
+  }
+
+  void note_timing(GstEvent* event) {
+    if (GST_EVENT_TYPE(event) == GST_EVENT_CAPS) {
+      GstCaps* caps = nullptr;
+      gst_event_parse_caps(event, &caps);
+      if (const auto shape = shape_of(caps)) times_.set_rate(shape->frame_rate);
+    } else if (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) {
+      const GstSegment* segment = nullptr;
+      gst_event_parse_segment(event, &segment);
+      if (segment->format == GST_FORMAT_TIME) times_.set_start(segment->start);
+    }
+  }
+
+  /// Takes the buffer and gives it back with the times that the MP4 needs. The JSON keeps the
+  /// source's own.
+  GstBuffer* complete_times(GstBuffer* buffer) {
+    const FrameTimes::Time time =
+        times_.complete(GST_BUFFER_PTS(buffer), GST_BUFFER_DURATION(buffer));
+    if (time.pts == GST_BUFFER_PTS(buffer) && time.duration == GST_BUFFER_DURATION(buffer)) {
+      return buffer;
+    }
+    if (time.pts != GST_BUFFER_PTS(buffer) && !std::exchange(untimed_, true)) {
+      plan(std::format("plan: frames come without times; the video output shows {:g} a second",
+                       double(GST_SECOND) / double(time.duration)));
+    }
+    buffer = gst_buffer_make_writable(buffer);
+    GST_BUFFER_PTS(buffer) = time.pts;
+    GST_BUFFER_DURATION(buffer) = time.duration;
+    return buffer;
   }
 
   const RunOptions& options_;
@@ -574,6 +613,8 @@ class RunJob {
   // peninfer's push thread only, read after the pipeline has stopped.
   GstMemory* last_memory_ = nullptr;
   std::uint64_t drawn_copies_ = 0;
+  FrameTimes times_;
+  bool untimed_ = false;  // frames without times came, and the plan said so
 
   std::mutex mutex_;
   RunOutcome outcome_;  // frames and shape: under the mutex while streaming

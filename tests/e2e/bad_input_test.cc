@@ -188,6 +188,17 @@ TEST_F(SizeChange, GivenNoVideoOutput_WhenTheSizeChanges_ThenAnalysisGoesOn) {
   }
 }
 
+TEST_F(SizeChange, GivenAnMp4Output_WhenTheSizeChanges_ThenItIsClosedAndTheReasonGiven) {
+  const std::string video = (folder_ / "out.mp4").string();
+  const Ended ended = run(two_sizes(), {"--out", "video=" + video});
+  EXPECT_EQ(ended.code, 65) << ended.err;
+  expect_one_message(ended, "192x192 to 160x160");
+  EXPECT_EQ(read_json_lines(json_).size(), 10u);
+  const Decoded decoded = decode_file(video);
+  EXPECT_EQ(decoded.error, "");
+  EXPECT_EQ(decoded.frames, 10);
+}
+
 // ---- the model
 
 class BadModel : public BadInput {

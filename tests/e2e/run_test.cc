@@ -146,6 +146,26 @@ TEST_F(RunTest, Given422_WhenConvertIsAllowed_ThenItRunsAndTheLedgerCountsTheCop
   expect_square_lines(read_json_lines(json), 10, clip.string());
 }
 
+TEST_F(RunTest, GivenNoFrameTimes_WhenRunWithVideo_ThenItHoldsAllFramesAtTheSaidRate) {
+  // Without timing in the stream, only its first frame comes with a time.
+  const std::filesystem::path clip = folder_ / "bare.h264";
+  make_square_clip(clip, 10, "openh264enc ! h264parse ! video/x-h264,stream-format=byte-stream");
+  const std::string video = (folder_ / "boxes.mp4").string();
+  const std::string json = (folder_ / "boxes.jsonl").string();
+  const Ended ended = run_penstock({"run", "--source", clip.string(), "--model", model_, "--out",
+                                    "video=" + video, "--out", "json=" + json});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_NE(ended.err.find("plan: frames come without times; the video output shows 25 a second"),
+            std::string::npos)
+      << ended.err;
+  const auto lines = read_json_lines(json);
+  ASSERT_EQ(lines.size(), 10u);
+  EXPECT_EQ(lines.back().pts_ns, -1);
+  const Decoded decoded = decode_file(video);
+  EXPECT_EQ(decoded.error, "");
+  EXPECT_EQ(decoded.frames, 10);
+}
+
 TEST_F(RunTest, GivenAModelByName_WhenItIsInTheModelsFolder_ThenItIsFound) {
   const std::string clip = square_mp4(folder_, 3).string();
   const Ended ended = run_penstock(
