@@ -107,6 +107,7 @@ class RunJob {
       fail_from_bus(RunPart::kPipeline);
       return false;
     }
+    log("pipeline").info("waiting for '{}'", options_.source.text);
     return true;
   }
 

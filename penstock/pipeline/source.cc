@@ -2,6 +2,7 @@
 #include "penstock/pipeline/source.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -11,8 +12,6 @@
 #include <format>
 #include <system_error>
 
-#include "penstock/base/unique_fd.h"
-
 namespace penstock {
 namespace {
 
@@ -21,7 +20,7 @@ bool starts_with_scheme(std::string_view text, std::string_view scheme) {
 }
 
 Result<Source> file_source(std::string_view text, std::filesystem::path path) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.is_valid()) {
     const int error = errno;
     const auto kind = error == EACCES || error == EPERM     ? ErrorKind::kPermission
@@ -41,6 +40,11 @@ Result<Source> file_source(std::string_view text, std::filesystem::path path) {
   source.kind = SourceKind::kFile;
   source.text = text;
   source.file = std::move(path);
+  struct stat info{};
+  // Kept open, as a FIFO's writer that waited for a reader would die of one that goes away again.
+  if (::fstat(fd.get(), &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode))) {
+    source.pipe = std::move(fd);
+  }
   return source;
 }
 
@@ -154,7 +158,8 @@ Result<GstElement*> make_decoder(const Source& source) {
     return element;
   }
   const bool file = source.kind == SourceKind::kFile;
-  auto input = make_element(file ? "filesrc" : "rtspsrc", "source");
+  const bool pipe = source.pipe.is_valid();
+  auto input = make_element(pipe ? "fdsrc" : file ? "filesrc" : "rtspsrc", "source");
   if (!input) return input;
   auto decode = make_element("decodebin3", "decode");
   if (!decode) {
@@ -167,7 +172,12 @@ Result<GstElement*> make_decoder(const Source& source) {
   g_signal_connect(*decode, "select-stream", G_CALLBACK(select_stream), nullptr);
   g_signal_connect(*decode, "pad-added", G_CALLBACK(forward_pad), bin);
   if (file) {
-    g_object_set(*input, "location", source.file.c_str(), nullptr);
+    if (pipe) {
+      // fdsrc waits in poll and can be told to stop; filesrc waits in open and read, and cannot.
+      g_object_set(*input, "fd", source.pipe.get(), nullptr);
+    } else {
+      g_object_set(*input, "location", source.file.c_str(), nullptr);
+    }
     gst_element_link(*input, *decode);
   } else {
     // TCP: the analytics want every frame; a lost packet costs until the next key frame.

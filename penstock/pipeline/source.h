@@ -17,6 +17,7 @@
 #include <string_view>
 
 #include "penstock/base/error.h"
+#include "penstock/base/unique_fd.h"
 
 namespace penstock {
 
@@ -30,15 +31,17 @@ struct Source {
   SourceKind kind = SourceKind::kFile;
   std::string text;            ///< As the user gave it; also the "source" of the JSON lines.
   std::filesystem::path file;  ///< kFile.
+  UniqueFd pipe;               ///< kFile that can make a reader wait (FIFO, character device).
   std::function<GstElement*()> make_element;  ///< kElement: a floating reference.
 };
 
 /// rtsp:// and rtsps:// are RTSP, file:// and everything else a file, which must exist, be readable
-/// and not be empty.
+/// and not be empty. Does not wait for a FIFO's writer.
 Result<Source> parse_source(std::string_view text);
 
 /// A floating bin for kFile and kRtsp whose "pad-added" gives video pads only; for kElement the
-/// caller's element. kUnsupported names a GStreamer element that is not installed.
+/// caller's element. kUnsupported names a GStreamer element that is not installed. `source` must
+/// outlive it.
 Result<GstElement*> make_decoder(const Source& source);
 
 /// gst_element_factory_make whose failure says which package usually has it.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "penstock/pipeline/source.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -49,6 +51,17 @@ TEST_F(SourceTest, GivenUnusableFiles_WhenParsed_ThenTheCauseIsNamed) {
   ASSERT_FALSE(empty);
   EXPECT_EQ(empty.error().kind(), ErrorKind::kCorrupt);
   EXPECT_NE(empty.error().message().find("is empty"), std::string::npos);
+}
+
+TEST_F(SourceTest, GivenAFifoWithoutWriter_WhenParsed_ThenItIsKeptOpenWithoutWaitingForOne) {
+  const std::filesystem::path fifo = std::filesystem::path(testing::TempDir()) / "source.fifo";
+  std::filesystem::remove(fifo);
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  const auto source = parse_source(fifo.string());
+  ASSERT_TRUE(source);
+  EXPECT_EQ(source->kind, SourceKind::kFile);
+  // A writer that does not wait finds a reader only while somebody has the FIFO open for reading.
+  EXPECT_TRUE(UniqueFd(::open(fifo.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK)).is_valid());
 }
 
 TEST_F(SourceTest, GivenAviFiles_WhenCut_ThenTheMissingBytesAreKnown) {

@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RTSP sources, and stopping by signal: what was written is valid and closed.
+// Sources that make a reader wait (RTSP, FIFO), and stopping by signal: what was written is valid
+// and closed.
 
+#include <fcntl.h>
 #include <gst/gst.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
 #include <string>
+#include <vector>
 
+#include "penstock/base/str_format.h"
+#include "penstock/base/unique_fd.h"
 #include "tests/e2e/clips.h"
 #include "tests/e2e/penstock_process.h"
 #include "tests/e2e/rtsp_camera.h"
@@ -77,6 +84,77 @@ TEST_P(StopTest, GivenAnEndlessRun_WhenSignalled_ThenOutputsAreValidAndTheCodeTe
   EXPECT_EQ(decoded.frames, int(lines.size()));
 }
 
+class FifoTest : public LiveTest {
+ protected:
+  static constexpr int kFrames = 8;
+
+  void SetUp() override {
+    LiveTest::SetUp();
+    fifo_ = (folder_ / "clip.fifo").string();
+    ASSERT_EQ(::mkfifo(fifo_.c_str(), 0600), 0);
+  }
+  std::vector<std::string> arguments() const {
+    return {"--log-level", "info",          "run",   "--source",       fifo_, "--model", model_,
+            "--out",       "json=" + json_, "--out", "video=" + video_};
+  }
+  /// Writes a clip of kFrames into the FIFO, whose end is not reached before the answer is closed.
+  UniqueFd write_clip() const {
+    const std::filesystem::path clip = folder_ / "clip.h264";
+    // Snow, because it gives a type finder some kilobytes to look at.
+    make_clip(clip, str_format("videotestsrc pattern=snow num-buffers={} ! "
+                               "video/x-raw,format=I420,width=96,height=96,framerate=25/1 ! "
+                               "openh264enc ! h264parse ! video/x-h264,stream-format=byte-stream",
+                               kFrames));
+    const std::string bytes = read_text(clip);
+    // Read-write waits for no reader; non-blocking tells when the clip does not fit the pipe.
+    UniqueFd writer(::open(fifo_.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
+    EXPECT_EQ(::write(writer.get(), bytes.data(), bytes.size()), ssize_t(bytes.size()));
+    return writer;
+  }
+  std::string fifo_;
+};
+
+TEST_F(FifoTest, GivenAWriter_WhenItClosesTheFifo_ThenAllFramesAreThereAndTheRunEnds) {
+  UniqueFd writer = write_clip();
+  PenstockProcess process(arguments());
+  // Not earlier: a FIFO that nobody has open forgets what was written.
+  ASSERT_TRUE(process.await_error_output("waiting for")) << process.wait().err;
+  writer.reset();
+  const Ended ended = process.wait();
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(int(read_json_lines(json_).size()), kFrames);
+  EXPECT_EQ(decode_file(video_).frames, kFrames);
+}
+
+class FifoStopTest : public FifoTest, public testing::WithParamInterface<int> {};
+
+TEST_P(FifoStopTest, GivenNoWriter_WhenSignalled_ThenTheRunEndsAndTheCodeTellsTheSignal) {
+  PenstockProcess process(arguments());
+  ASSERT_TRUE(process.await_error_output("waiting for")) << process.wait().err;
+  process.signal(GetParam());
+  const Ended ended = process.wait();
+  EXPECT_EQ(ended.code, 128 + GetParam()) << ended.err;
+  EXPECT_NE(ended.err.find("the outputs are closed"), std::string::npos) << ended.err;
+  EXPECT_EQ(read_text(json_), "");
+  EXPECT_FALSE(std::filesystem::exists(video_));
+}
+
+TEST_P(FifoStopTest, GivenAWriterThatPauses_WhenSignalled_ThenWhatCameIsInClosedOutputs) {
+  const UniqueFd writer = write_clip();
+  PenstockProcess process(arguments());
+  ASSERT_TRUE(process.await_error_output("first frame of")) << process.wait().err;
+  process.signal(GetParam());
+  const Ended ended = process.wait();
+  EXPECT_EQ(ended.code, 128 + GetParam()) << ended.err;
+  EXPECT_NE(ended.err.find("the outputs are closed"), std::string::npos) << ended.err;
+  const auto lines = read_json_lines(json_);
+  EXPECT_GE(lines.size(), 1u);
+  const Decoded decoded = decode_file(video_);
+  EXPECT_EQ(decoded.error, "");
+  EXPECT_EQ(decoded.frames, int(lines.size()));
+}
+
+INSTANTIATE_TEST_SUITE_P(, FifoStopTest, testing::Values(SIGINT, SIGTERM));
 INSTANTIATE_TEST_SUITE_P(, StopTest, testing::Values(SIGINT, SIGTERM));
 
 }  // namespace
