@@ -41,27 +41,28 @@ constexpr unsigned char kRed[3] = {63, 102, 240};
 constexpr unsigned char kGrey[3] = {126, 128, 128};
 
 GstBuffer* square_frame(int n, int side) {
-  const std::size_t luma = std::size_t(side) * side;
-  GstBuffer* buffer = gst_buffer_new_allocate(nullptr, luma * 3 / 2, nullptr);
-  GstMapInfo map;
-  gst_buffer_map(buffer, &map, GST_MAP_WRITE);
-  unsigned char* plane = map.data;
-  for (int p = 0; p < 3; ++p) {
-    const int shrink = p == 0 ? 1 : 2;
-    const int stride = side / shrink;
-    std::memset(plane, kGrey[p], std::size_t(stride) * (side / shrink));
-    for (int y = kSquareTop / shrink; y < (kSquareTop + kSquare) / shrink; ++y) {
-      std::memset(plane + y * stride + square_left(n) / shrink, kRed[p], kSquare / shrink);
-    }
-    plane += std::size_t(stride) * (side / shrink);
-  }
-  gst_buffer_unmap(buffer, &map);
+  const std::string picture = square_picture(n, side);
+  GstBuffer* buffer = gst_buffer_new_memdup(picture.data(), picture.size());
   GST_BUFFER_PTS(buffer) = GstClockTime(n) * GST_SECOND / 25;
   GST_BUFFER_DURATION(buffer) = GST_SECOND / 25;
   return buffer;
 }
 
 }  // namespace
+
+std::string square_picture(int n, int side) {
+  std::string picture;
+  for (int p = 0; p < 3; ++p) {
+    const int shrink = p == 0 ? 1 : 2;
+    const int stride = side / shrink;
+    std::string plane(std::size_t(stride) * (side / shrink), char(kGrey[p]));
+    for (int y = kSquareTop / shrink; y < (kSquareTop + kSquare) / shrink; ++y) {
+      std::memset(plane.data() + y * stride + square_left(n) / shrink, kRed[p], kSquare / shrink);
+    }
+    picture += plane;
+  }
+  return picture;
+}
 
 void make_square_clip(const std::filesystem::path& path, int frames, const std::string& description,
                       int side) {

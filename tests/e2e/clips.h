@@ -17,6 +17,9 @@ inline constexpr int kSquare = 48;  ///< Three strides of 16.
 constexpr int square_left(int n) { return 16 * (1 + n % 8); }
 inline constexpr int kSquareTop = 64;
 
+/// The clip's frame `n` as I420, tightly packed.
+std::string square_picture(int n, int side);
+
 /// `frames` frames at 25/s through a gst-launch description that starts after the raw I420 video
 /// and ends in a filesink of `path`, e.g. "openh264enc ! h264parse ! mp4mux". `side` is width and
 /// height.

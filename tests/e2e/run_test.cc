@@ -10,6 +10,7 @@
 #include <string>
 
 #include "tests/e2e/clips.h"
+#include "tests/e2e/nv12_mp4.h"
 #include "tests/e2e/penstock_process.h"
 
 namespace penstock::e2e {
@@ -45,6 +46,22 @@ void expect_square_lines(const std::vector<JsonLine>& lines, int frames,
   }
 }
 
+/// The box's outline changes pixels at the square's edge and leaves the far corner alone. Pictures
+/// are I420.
+void expect_box_drawn(const std::string& drawn, const std::string& original, int frame) {
+  ASSERT_EQ(drawn.size(), original.size());
+  const auto luma_change = [&](int x, int y) {
+    const auto at = std::size_t(y) * kSide + std::size_t(x);
+    return std::abs(int(std::uint8_t(drawn[at])) - int(std::uint8_t(original[at])));
+  };
+  int edge = 0;
+  for (int dy = -3; dy <= 3; ++dy) {
+    edge = std::max(edge, luma_change(square_left(frame) + kSquare / 2, kSquareTop + kSquare + dy));
+  }
+  EXPECT_GT(edge, 25);
+  EXPECT_LT(luma_change(kSide - 4, kSide - 4), 12);
+}
+
 class RunTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -72,19 +89,7 @@ TEST_F(RunTest, GivenAClip_WhenRunWithAllOutputs_ThenAllOfThemHoldWhatWasInIt) {
   EXPECT_EQ(drawn.error, "");
   EXPECT_EQ(drawn.frames, 30);
   EXPECT_EQ(drawn.width, kSide);
-  ASSERT_EQ(drawn.last_frame.size(), original.last_frame.size());
-  // The box's outline changes pixels at the square's edge and leaves the far corner alone.
-  const auto luma_change = [&](int x, int y) {
-    const auto at = std::size_t(y) * kSide + std::size_t(x);
-    return std::abs(int(std::uint8_t(drawn.last_frame[at])) -
-                    int(std::uint8_t(original.last_frame[at])));
-  };
-  int edge = 0;
-  for (int dy = -3; dy <= 3; ++dy) {
-    edge = std::max(edge, luma_change(square_left(29) + kSquare / 2, kSquareTop + kSquare + dy));
-  }
-  EXPECT_GT(edge, 25);
-  EXPECT_LT(luma_change(kSide - 4, kSide - 4), 12);
+  expect_box_drawn(drawn.last_frame, original.last_frame, 29);
 
   const std::string page = read_text(report);
   EXPECT_NE(page.find("data:image/jpeg;base64,/9j/"), std::string::npos);
@@ -144,6 +149,25 @@ TEST_F(RunTest, Given422_WhenConvertIsAllowed_ThenItRunsAndTheLedgerCountsTheCop
   EXPECT_NE(ended.out.find("convert"), std::string::npos);
   EXPECT_EQ(ended.out.find("frame copies on this path: 0"), std::string::npos) << ended.out;
   expect_square_lines(read_json_lines(json), 10, clip.string());
+}
+
+TEST_F(RunTest, GivenNv12FromAContainer_WhenRunWithVideo_ThenItIsAnalysedInPlaceAndDrawn) {
+  const std::string clip = (folder_ / "nv12.mp4").string();
+  make_nv12_mp4(clip, 10);
+  const std::string video = (folder_ / "boxes.mp4").string();
+  const std::string json = (folder_ / "boxes.jsonl").string();
+  const Ended ended = run_penstock({"run", "--source", clip, "--model", model_, "--out",
+                                    "video=" + video, "--out", "json=" + json});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_NE(ended.err.find("plan: the video output converts NV12 to I420 for the encoder"),
+            std::string::npos)
+      << ended.err;
+  EXPECT_NE(ended.out.find("frame copies on this path: 0"), std::string::npos) << ended.out;
+  expect_square_lines(read_json_lines(json), 10, clip);
+  const Decoded drawn = decode_file(video);
+  EXPECT_EQ(drawn.error, "");
+  EXPECT_EQ(drawn.frames, 10);
+  expect_box_drawn(drawn.last_frame, square_picture(9, kSide), 9);
 }
 
 TEST_F(RunTest, GivenNoFrameTimes_WhenRunWithVideo_ThenItHoldsAllFramesAtTheSaidRate) {
