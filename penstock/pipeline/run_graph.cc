@@ -70,7 +70,9 @@ Result<std::unique_ptr<RunGraph>> RunGraph::build(const RunOptions& options) {
   if (options.video.empty()) {
     auto end = add(graph->pipeline_, "fakesink", "end");
     if (!end) return std::unexpected(std::move(end).error());
-    g_object_set(*end, "sync", FALSE, "enable-last-sample", FALSE, nullptr);
+    // Without preroll, like filesink below: an error before the first frame ends the change to
+    // PLAYING, and a sink that prerolls would keep the EOS behind it for ever.
+    g_object_set(*end, "sync", FALSE, "async", FALSE, "enable-last-sample", FALSE, nullptr);
     GstPad* sink = gst_element_get_static_pad(*end, "sink");
     gst_pad_add_probe(sink, GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM, answer_video_meta, nullptr,
                       nullptr);
