@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "penstock/pipeline/run_probes.h"
+
+#include <cmath>
+#include <format>
+#include <optional>
+#include <utility>
+
+#include "penstock/base/log.h"
+
+namespace penstock {
+
+void RunProbes::install() {
+  gst_pad_add_probe(graph_.head(), GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, on_head_event, this,
+                    nullptr);
+  gst_pad_add_probe(graph_.head(), GST_PAD_PROBE_TYPE_BUFFER, on_head_buffer, this, nullptr);
+  gst_pad_add_probe(graph_.head(), GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM, on_head_query, this,
+                    nullptr);
+  gst_pad_add_probe(graph_.infer_sink(), GST_PAD_PROBE_TYPE_BUFFER, on_accepted, this, nullptr);
+  gst_pad_add_probe(graph_.infer_src(), GST_PAD_PROBE_TYPE_BUFFER, on_analysed, this, nullptr);
+  if (graph_.drawn() != nullptr) {
+    gst_pad_add_probe(
+        graph_.drawn(),
+        GstPadProbeType(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM), on_drawn,
+        this, nullptr);
+  }
+}
+
+void RunProbes::fail(Error error, RunPart part) {
+  record_.fail(std::move(error), part);
+  gst_element_post_message(graph_.pipeline(),
+                           gst_message_new_application(GST_OBJECT(graph_.pipeline()),
+                                                       gst_structure_new_empty("penstock-failed")));
+}
+
+GstPadProbeReturn RunProbes::on_head_event(GstPad*, GstPadProbeInfo* info, gpointer self) {
+  GstEvent* event = GST_PAD_PROBE_INFO_EVENT(info);
+  if (GST_EVENT_TYPE(event) != GST_EVENT_CAPS) return GST_PAD_PROBE_OK;
+  GstCaps* caps = nullptr;
+  gst_event_parse_caps(event, &caps);
+  RunProbes& probes = *static_cast<RunProbes*>(self);
+  probes.refused_ = probes.refused_ || !probes.take_caps(caps);
+  if (!probes.refused_) return GST_PAD_PROBE_OK;
+  // Taken, not dropped: a pad sends a dropped sticky event again for ever.
+  gst_event_unref(event);
+  GST_PAD_PROBE_INFO_DATA(info) = nullptr;
+  return GST_PAD_PROBE_HANDLED;
+}
+
+/// Lets a decoder settle on whatever the clip holds: its caps event then comes to on_head_event,
+/// which says in a user's words what is wrong with it. Negotiation alone would end in
+/// "not-negotiated". What the pipeline really takes stays first, so a decoder with a choice takes
+/// it.
+GstPadProbeReturn RunProbes::on_head_query(GstPad*, GstPadProbeInfo* info, gpointer) {
+  GstQuery* query = GST_PAD_PROBE_INFO_QUERY(info);
+  if (GST_QUERY_TYPE(query) == GST_QUERY_ACCEPT_CAPS) {
+    if ((GST_PAD_PROBE_INFO_TYPE(info) & GST_PAD_PROBE_TYPE_PUSH) == 0) return GST_PAD_PROBE_OK;
+    gst_query_set_accept_caps_result(query, TRUE);
+    return GST_PAD_PROBE_HANDLED;
+  }
+  if (GST_QUERY_TYPE(query) != GST_QUERY_CAPS ||
+      (GST_PAD_PROBE_INFO_TYPE(info) & GST_PAD_PROBE_TYPE_PULL) == 0) {
+    return GST_PAD_PROBE_OK;
+  }
+  GstCaps* taken = nullptr;
+  gst_query_parse_caps_result(query, &taken);
+  GstCaps* any = gst_caps_new_empty_simple("video/x-raw");
+  GstCaps* filter = nullptr;
+  gst_query_parse_caps(query, &filter);
+  if (filter != nullptr) {
+    GstCaps* filtered = gst_caps_intersect_full(filter, any, GST_CAPS_INTERSECT_FIRST);
+    gst_caps_unref(any);
+    any = filtered;
+  }
+  GstCaps* answer = gst_caps_merge(gst_caps_copy(taken), any);
+  gst_query_set_caps_result(query, answer);
+  gst_caps_unref(answer);
+  return GST_PAD_PROBE_OK;
+}
+
+GstPadProbeReturn RunProbes::on_head_buffer(GstPad*, GstPadProbeInfo* info, gpointer self) {
+  if (!static_cast<RunProbes*>(self)->refused_) return GST_PAD_PROBE_OK;
+  gst_buffer_unref(GST_PAD_PROBE_INFO_BUFFER(info));
+  GST_PAD_PROBE_INFO_DATA(info) = nullptr;
+  GST_PAD_PROBE_INFO_FLOW_RETURN(info) = GST_FLOW_NOT_NEGOTIATED;
+  return GST_PAD_PROBE_HANDLED;
+}
+
+bool RunProbes::take_caps(GstCaps* caps) {
+  auto intake = intake_of(caps);
+  auto shape = shape_of(caps);
+  if (!intake || !shape) {
+    Error error = !intake ? std::move(intake).error() : std::move(shape).error();
+    fail(std::move(error).context(std::format("source '{}'", options_.source.text)),
+         RunPart::kSource);
+    return false;
+  }
+  if (*intake == Intake::kConvert) {
+    if (!options_.convert) {
+      fail(Error(ErrorKind::kUnsupported,
+                 std::format("source '{}': pixel format {} needs a convert stage, which "
+                             "costs a copy of every frame; allow it with --convert",
+                             options_.source.text, shape->format)),
+           RunPart::kSource);
+      return false;
+    }
+    plan(std::format("plan: a convert stage makes I420 of the decoder's {}", shape->format));
+    record_.set_converting();
+  }
+  const VideoShape previous = record_.shape();
+  if (previous.width != 0 && !options_.video.empty() &&
+      (previous.width != shape->width || previous.height != shape->height)) {
+    fail(Error(ErrorKind::kUnsupported,
+               std::format("source '{}': the picture size changes from {}x{} to {}x{}, and one MP4 "
+                           "holds one size; leave out --out video= to analyse it all",
+                           options_.source.text, previous.width, previous.height, shape->width,
+                           shape->height)),
+         RunPart::kSource);
+    return false;
+  }
+  auto line = graph_.prepare_video(*shape);
+  if (!line) {
+    fail(std::move(line).error(), RunPart::kPipeline);
+    return false;
+  }
+  plan(*line);
+  if (previous.width == 0) sample_pictures(*shape);
+  record_.set_shape(*shape);
+  return true;
+}
+
+void RunProbes::plan(const std::string& line) {
+  if (!line.empty() && options_.on_plan) options_.on_plan(line);
+}
+
+void RunProbes::sample_pictures(const VideoShape& shape) {
+  if (options_.report.empty()) return;
+  gint64 duration = -1;
+  gst_element_query_duration(graph_.pipeline(), GST_FORMAT_TIME, &duration);
+  const double frames =
+      duration > 0 ? std::floor(double(duration) / GST_SECOND * shape.frame_rate) : 0;
+  pictures_ = std::make_unique<PictureSampler>(std::uint64_t(frames));
+}
+
+GstPadProbeReturn RunProbes::on_accepted(GstPad*, GstPadProbeInfo* info, gpointer self) {
+  RunProbes& probes = *static_cast<RunProbes*>(self);
+  if (probes.record_.accept(gst_buffer_get_size(GST_PAD_PROBE_INFO_BUFFER(info)))) {
+    log("pipeline").info("first frame of '{}'", probes.options_.source.text);
+  }
+  return GST_PAD_PROBE_OK;
+}
+
+GstPadProbeReturn RunProbes::on_analysed(GstPad* pad, GstPadProbeInfo* info, gpointer self) {
+  static_cast<RunProbes*>(self)->take_frame(pad, GST_PAD_PROBE_INFO_BUFFER(info));
+  return GST_PAD_PROBE_OK;
+}
+
+void RunProbes::take_frame(GstPad* pad, GstBuffer* buffer) {
+  std::optional<FrameReading> reading =
+      options_.read_frame ? options_.read_frame(buffer) : std::nullopt;
+  if (!reading) {
+    fail(Error(ErrorKind::kInternal, "peninfer passed a frame on without an analysis"),
+         RunPart::kPipeline);
+    return;
+  }
+  FrameResult result = *reading->result;
+  result.source = options_.source.text;
+  const std::uint64_t number = record_.frames();
+  result.frame = number;
+  last_memory_ = gst_buffer_n_memory(buffer) > 0 ? gst_buffer_peek_memory(buffer, 0) : nullptr;
+  if (outputs_.json() != nullptr) {
+    if (auto written = outputs_.json()->write(result); !written) {
+      fail(std::move(written).error(), RunPart::kOutputWrite);
+      return;
+    }
+  }
+  if (pictures_ != nullptr && pictures_->wants(number)) {
+    GstCaps* caps = gst_pad_get_current_caps(pad);
+    pictures_->add(buffer, caps, result);
+    gst_caps_unref(caps);
+  }
+  if (options_.on_frame) options_.on_frame(result);
+  record_.add(result, *reading->times);
+}
+
+GstPadProbeReturn RunProbes::on_drawn(GstPad*, GstPadProbeInfo* info, gpointer self) {
+  RunProbes& probes = *static_cast<RunProbes*>(self);
+  if ((GST_PAD_PROBE_INFO_TYPE(info) & GST_PAD_PROBE_TYPE_BUFFER) == 0) {
+    probes.note_timing(GST_PAD_PROBE_INFO_EVENT(info));
+    return GST_PAD_PROBE_OK;
+  }
+  GstBuffer* buffer = GST_PAD_PROBE_INFO_BUFFER(info);
+  // The overlay runs in peninfer's push: the memory that went in was seen just before, and
+  // drawing replaces it only when somebody else still needs it unchanged.
+  if (gst_buffer_n_memory(buffer) > 0 && gst_buffer_peek_memory(buffer, 0) != probes.last_memory_) {
+    ++probes.drawn_copies_;
+  }
+  GST_PAD_PROBE_INFO_DATA(info) = probes.complete_times(buffer);
+  return GST_PAD_PROBE_OK;
+}
+
+void RunProbes::note_timing(GstEvent* event) {
+  if (GST_EVENT_TYPE(event) == GST_EVENT_CAPS) {
+    GstCaps* caps = nullptr;
+    gst_event_parse_caps(event, &caps);
+    if (const auto shape = shape_of(caps)) times_.set_rate(shape->frame_rate);
+  } else if (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) {
+    const GstSegment* segment = nullptr;
+    gst_event_parse_segment(event, &segment);
+    if (segment->format == GST_FORMAT_TIME) times_.set_start(segment->start);
+  }
+}
+
+GstBuffer* RunProbes::complete_times(GstBuffer* buffer) {
+  const FrameTimes::Time time =
+      times_.complete(GST_BUFFER_PTS(buffer), GST_BUFFER_DURATION(buffer));
+  if (time.pts == GST_BUFFER_PTS(buffer) && time.duration == GST_BUFFER_DURATION(buffer)) {
+    return buffer;
+  }
+  if (time.pts != GST_BUFFER_PTS(buffer) && !std::exchange(untimed_, true)) {
+    plan(std::format("plan: frames come without times; the video output shows {:g} a second",
+                     double(GST_SECOND) / double(time.duration)));
+  }
+  buffer = gst_buffer_make_writable(buffer);
+  GST_BUFFER_PTS(buffer) = time.pts;
+  GST_BUFFER_DURATION(buffer) = time.duration;
+  return buffer;
+}
+
+}  // namespace penstock

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RunProbes is what a run does on the pipeline's streaming threads: it checks the decoder's caps,
+// writes the JSON line of every frame that peninfer has analysed, keeps pictures for the report,
+// and completes the times that the MP4 needs.
+//
+//   RunProbes probes(options, *graph, *outputs, record);
+//   probes.install();                                     // before the pipeline starts
+#pragma once
+
+#include <gst/gst.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "penstock/base/error.h"
+#include "penstock/pipeline/frame_times.h"
+#include "penstock/pipeline/picture_sampler.h"
+#include "penstock/pipeline/run_graph.h"
+#include "penstock/pipeline/run_job.h"
+#include "penstock/pipeline/run_outputs.h"
+#include "penstock/pipeline/run_record.h"
+#include "penstock/pipeline/video_caps.h"
+
+namespace penstock {
+
+class RunProbes {
+ public:
+  /// All must outlive the pipeline's streaming threads, and so must the probes.
+  RunProbes(const RunOptions& options, RunGraph& graph, RunOutputs& outputs, RunRecord& record)
+      : options_(options), graph_(graph), outputs_(outputs), record_(record) {}
+  RunProbes(const RunProbes&) = delete;
+  RunProbes& operator=(const RunProbes&) = delete;
+
+  void install();
+
+  // When nothing streams any more.
+
+  /// Null when the report wants none.
+  PictureSampler* pictures() { return pictures_.get(); }
+  /// Frames that drawing copied.
+  std::uint64_t drawn_copies() const { return drawn_copies_; }
+
+ private:
+  static GstPadProbeReturn on_head_event(GstPad* pad, GstPadProbeInfo* info, gpointer self);
+  static GstPadProbeReturn on_head_query(GstPad* pad, GstPadProbeInfo* info, gpointer self);
+  static GstPadProbeReturn on_head_buffer(GstPad* pad, GstPadProbeInfo* info, gpointer self);
+  static GstPadProbeReturn on_accepted(GstPad* pad, GstPadProbeInfo* info, gpointer self);
+  static GstPadProbeReturn on_analysed(GstPad* pad, GstPadProbeInfo* info, gpointer self);
+  static GstPadProbeReturn on_drawn(GstPad* pad, GstPadProbeInfo* info, gpointer self);
+
+  bool take_caps(GstCaps* caps);
+  void sample_pictures(const VideoShape& shape);
+  void take_frame(GstPad* pad, GstBuffer* buffer);
+  void note_timing(GstEvent* event);
+  /// Takes the buffer and gives it back with the times that the MP4 needs. The JSON keeps the
+  /// source's own.
+  GstBuffer* complete_times(GstBuffer* buffer);
+  void plan(const std::string& line);
+  /// Fails the run and lets the loop know.
+  void fail(Error error, RunPart part);
+
+  const RunOptions& options_;
+  RunGraph& graph_;
+  RunOutputs& outputs_;
+  RunRecord& record_;
+
+  /// Made on the decoder's thread, then used on peninfer's push thread: the caps lie between.
+  std::unique_ptr<PictureSampler> pictures_;
+
+  // The decoder's thread only.
+  bool refused_ = false;  ///< Frames of refused caps are dropped.
+
+  // peninfer's push thread only, read after the pipeline has stopped.
+  GstMemory* last_memory_ = nullptr;
+  std::uint64_t drawn_copies_ = 0;
+  FrameTimes times_;
+  bool untimed_ = false;  ///< Frames without times came, and the plan said so.
+};
+
+}  // namespace penstock
