@@ -21,6 +21,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
+
 import recipe as recipes
 
 EX_USAGE, EX_DATAERR, EX_UNAVAILABLE, EX_CANTCREAT = 64, 65, 69, 73
@@ -127,21 +129,46 @@ def write_folder(folder: Path, files: dict[str, bytes]) -> None:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def prepare(recipe: dict, folder: Path, cache: Path) -> None:
+def compare_in_engine(program: str, tolerance: float, files: dict[str, bytes], inputs: dict, wanted: dict) -> None:
+    """Has `program` run the model and compare it with the reference; ModelError when they differ."""
+    with tempfile.TemporaryDirectory(prefix="penstock-compare-") as name:
+        folder = Path(name)
+        for file, data in files.items():
+            (folder / file).write_bytes(data)
+        for side, arrays in (("in", inputs), ("out", wanted)):
+            for tensor, array in arrays.items():
+                safe = tensor.replace("/", "_").replace(":", "_")
+                np.save(folder / f"{side}.{safe}.npy", np.ascontiguousarray(array, dtype="<f4"))
+        done = subprocess.run(
+            [program, "model", "compare", name, "--reference", name, "--tolerance", str(tolerance)],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    for line in done.stdout.splitlines():
+        say(f"  {line}")
+    if done.returncode:
+        raise recipes.ModelError(done.stderr.strip()[-500:] or f"exit code {done.returncode}")
+
+
+def prepare(recipe: dict, folder: Path, cache: Path, program: str | None) -> None:
     started = time.monotonic()
     source = recipes.load_source(recipe, cached_tarball(recipe["origin"], cache))
     say("converting to ONNX")
     model = recipes.build(recipe, source)
     data = recipes.serialize(model)
     say("comparing the conversion with an independent evaluation")
-    worst = recipes.parity(recipe, source, model)
+    inputs, wanted = recipes.reference(recipe, source, model)
+    worst = recipes.parity(recipe, model, inputs, wanted)
     say(f"  largest difference {worst:.3g} (allowed {recipe['convert']['parity']:g})")
     digest = recipes.sha256(data)
     if digest != recipe["convert"]["onnx_sha256"]:
         say(f"  note: model.onnx has SHA-256 {digest}, the recipe was written with "
             f"{recipe['convert']['onnx_sha256']}; another version of onnx writes the same graph differently")  # fmt: skip
     manifest = json.dumps(recipes.manifest(recipe, model, data), indent=2, ensure_ascii=False) + "\n"
-    write_folder(folder, {"model.onnx": data, "manifest.json": manifest.encode()})
+    files = {"model.onnx": data, "manifest.json": manifest.encode()}
+    if program:
+        say("comparing the engine's results with that evaluation")
+        compare_in_engine(program, recipe["convert"]["parity"], files, inputs, wanted)
+    write_folder(folder, files)
     say(f"wrote {folder} in {time.monotonic() - started:.0f} s, model.onnx SHA-256 {digest}")
 
 
@@ -150,6 +177,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("name", help=f"one of: {', '.join(recipes.known_recipes())}")
     parser.add_argument("--models", required=True, type=Path, help="folder of prepared models")
     parser.add_argument("--cache", type=Path, help="default: $PENSTOCK_CACHE, or penstock in the user's cache")
+    parser.add_argument("--program", help="the penstock that compares the engine's results (it passes itself)")
     try:
         options = parser.parse_args(arguments)
     except SystemExit as stop:
@@ -164,7 +192,7 @@ def main(arguments: list[str]) -> int:
         if is_prepared(recipe, folder):
             say(f"{folder} is already there")
         else:
-            prepare(recipe, folder, options.cache or default_cache())
+            prepare(recipe, folder, options.cache or default_cache(), options.program)
     except (recipes.HashError, recipes.ModelError) as error:
         print(f"fetch.py: {options.name}: {error}", file=sys.stderr)
         return EX_DATAERR

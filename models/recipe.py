@@ -71,10 +71,10 @@ def build(recipe: dict[str, Any], source: GraphModel):
     return convert(source, rules["outputs"], rules["dynamic_batch"])
 
 
-def parity(recipe: dict[str, Any], source: GraphModel, model) -> float:
-    """Largest absolute difference between the TFJS graph and the ONNX model over all outputs.
+def reference(recipe: dict[str, Any], source: GraphModel, model) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Random inputs and what the TFJS graph makes of them, by name of the ONNX model's inputs and outputs.
 
-    Where the batch is open, a batch of two different items must give what each gives alone.
+    Where the batch is open there are two different items, each evaluated alone: a batch must give what each gives.
     """
     rules = recipe["convert"]
     generator = np.random.default_rng(20240229)
@@ -83,14 +83,25 @@ def parity(recipe: dict[str, Any], source: GraphModel, model) -> float:
         value.name: generator.normal(size=(batch, *source.nodes[value.name].get("shape")[1:])).astype(np.float32)
         for value in model.graph.input
     }
+    items = [
+        evaluate(source, {name: array[i : i + 1] for name, array in inputs.items()}, list(rules["outputs"].values()))
+        for i in range(batch)
+    ]
+    return inputs, {name: np.concatenate([item[k] for item in items]) for k, name in enumerate(rules["outputs"])}
+
+
+def parity(recipe: dict[str, Any], model, inputs: dict[str, np.ndarray], wanted: dict[str, np.ndarray]) -> float:
+    """Largest absolute difference between the reference and the ONNX graph in our own evaluator.
+
+    It shows that the graph says the same; `penstock model compare` shows that the engine computes it.
+    """
+    rules = recipe["convert"]
     got = onnx_eval.run(model, inputs)
     worst = 0.0
-    for item in range(batch):
-        single = {name: array[item : item + 1] for name, array in inputs.items()}
-        for name, want in zip(rules["outputs"], evaluate(source, single, list(rules["outputs"].values()))):
-            difference = np.abs(got[name][item : item + 1] - want)
-            # A NaN on either side is a difference, however max() would see it.
-            worst = max(worst, float(difference.max()) if np.isfinite(difference).all() else np.inf)
+    for name, want in wanted.items():
+        difference = np.abs(got[name] - want)
+        # A NaN on either side is a difference, however max() would see it.
+        worst = max(worst, float(difference.max()) if np.isfinite(difference).all() else np.inf)
     if not worst <= rules["parity"]:
         raise ModelError(f"the conversion differs by {worst:g}, more than {rules['parity']:g}")
     return worst
@@ -140,6 +151,7 @@ __all__ = [
     "load_source",
     "manifest",
     "parity",
+    "reference",
     "serialize",
     "sha256",
 ]

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // penstock model fetch NAME: hands over to the recipes in models/, which are Python because they
-// convert models.
+// convert models. penstock model compare MODEL: the engine's results beside stored ones.
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <format>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +17,7 @@
 #include "apps/penstock/commands.h"
 #include "penstock/base/exit_code.h"
 #include "penstock/model/manifest.h"
+#include "penstock/model/model_comparison.h"
 
 namespace penstock {
 namespace {
@@ -46,6 +47,9 @@ int fetch(const Flags& flags) {
   }
   std::vector<std::string> words{"python3", script.string(), flags.name, "--models",
                                  models_folder(flags.models).string()};
+  std::error_code ec;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", ec);
+  if (!ec) words.insert(words.end(), {"--program", self.string()});
   if (!flags.cache.empty()) words.insert(words.end(), {"--cache", flags.cache});
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
@@ -56,6 +60,41 @@ int fetch(const Flags& flags) {
   std::fprintf(stderr, "penstock: cannot start python3, which the model recipes need: %s\n",
                std::strerror(errno));
   return kExitUnavailable;
+}
+
+struct CompareFlags {
+  std::string model;
+  std::string models;
+  std::string reference;
+  std::string library;
+  double tolerance = 1e-4;
+};
+
+int report(const Error& error) {
+  std::fprintf(stderr, "penstock: %s\n", error.message().c_str());
+  return exit_code(error.kind());
+}
+
+int compare(const CompareFlags& flags) {
+  auto path = find_model(flags.model, models_folder(flags.models));
+  if (!path) return report(path.error());
+  auto manifest = load_manifest(*path);
+  if (!manifest) return report(manifest.error());
+  auto differences =
+      compare_with_reference(*manifest, flags.reference, {.engine_library = flags.library});
+  if (!differences) return report(differences.error());
+  int code = kExitOk;
+  for (const OutputDifference& difference : *differences) {
+    const double allowed = flags.tolerance * std::max(1.0, difference.scale);
+    std::printf("%s: largest difference %.3g (allowed %.3g)\n", difference.output.c_str(),
+                difference.largest, allowed);
+    if (!(difference.largest <= allowed)) code = kExitData;
+  }
+  if (code != kExitOk) {
+    std::fprintf(stderr, "penstock: model '%s' differs from the reference in '%s'\n",
+                 manifest->name.c_str(), flags.reference.c_str());
+  }
+  return code;
 }
 
 }  // namespace
@@ -69,7 +108,24 @@ Command add_model(CLI::App& app) {
   fetch_command->add_option("name", flags->name, "The recipe, e.g. nanodet")->required();
   fetch_command->add_option("--models", flags->models, "Folder for prepared models");
   fetch_command->add_option("--cache", flags->cache, "Folder for downloads");
-  return [flags] { return fetch(*flags); };
+  auto compared = std::make_shared<CompareFlags>();
+  CLI::App* compare_command = model->add_subcommand(
+      "compare", "Run a prepared model on stored inputs and compare its outputs with stored ones");
+  compare_command->add_option("model", compared->model, "Name, folder or manifest")->required();
+  compare_command->add_option("--models", compared->models, "Folder of prepared models");
+  compare_command
+      ->add_option("--reference", compared->reference,
+                   "Folder with in.NAME.npy and out.NAME.npy, float32, for every input and output")
+      ->required();
+  compare_command
+      ->add_option("--tolerance", compared->tolerance,
+                   "Allowed difference, times an output's largest value where that is above 1")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  compare_command->add_option("--engine-library", compared->library, "The ONNX Runtime library");
+  return [flags, compared, compare_command] {
+    return compare_command->parsed() ? compare(*compared) : fetch(*flags);
+  };
 }
 
 }  // namespace penstock

@@ -59,6 +59,25 @@ class Fetch(unittest.TestCase):
             "weaknesses": ["it detects nothing"],
         }  # fmt: skip
 
+    def compare(self, code: int, said: str) -> None:
+        """Fetches with a stand-in for the program that keeps what it is given and ends with `code`."""
+        program = self.root / "program"
+        program.write_text(f"#!/bin/sh\nls $3 >{self.root}/given\necho {said} >&2\nexit {code}\n")
+        program.chmod(0o755)
+        with mock.patch.object(recipes, "load_recipe", return_value=self.recipe), contextlib.redirect_stdout(io.StringIO()):
+            fetch.prepare(self.recipe, self.root / "models/tiny", self.root / "cache", str(program))
+
+    def test_given_the_program_when_prepared_then_it_gets_the_model_and_a_reference(self):
+        self.compare(0, "nothing")
+        given = (self.root / "given").read_text().split()
+        self.assertEqual(given, ["in.x.npy", "manifest.json", "model.onnx", "out.y.npy"])
+        self.assertTrue((self.root / "models/tiny/manifest.json").is_file())
+
+    def test_given_an_engine_that_differs_when_prepared_then_nothing_is_written(self):
+        with self.assertRaisesRegex(recipes.ModelError, "far apart"):
+            self.compare(65, "far apart")
+        self.assertFalse((self.root / "models/tiny").exists())
+
     def run_fetch(self, **patches) -> tuple[int, str]:
         """The exit code and everything printed."""
         text = io.StringIO()

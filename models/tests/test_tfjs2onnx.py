@@ -33,11 +33,11 @@ class Conversion(unittest.TestCase):
         for i in range(2):
             expected = evaluate(model, {"x": x[i : i + 1]}, list(names.values()))
             for slow, quick, reference in zip(got_slow, got_quick, expected):
-                np.testing.assert_allclose(slow[i : i + 1], reference, atol=2e-5)
-                np.testing.assert_allclose(quick[i : i + 1], reference, atol=2e-5)
+                np.testing.assert_allclose(slow[i : i + 1], reference, rtol=1e-6, atol=2e-5)
+                np.testing.assert_allclose(quick[i : i + 1], reference, rtol=1e-6, atol=2e-5)
         if want is not None:
             for reference, numbers in zip(evaluate(model, {"x": x[:1]}, list(names.values())), want):
-                np.testing.assert_allclose(reference, numbers(x[:1]), atol=2e-5)
+                np.testing.assert_allclose(reference, numbers(x[:1]), rtol=1e-6, atol=2e-5)
 
 
 def naive_conv(x, weights, strides, dilations, padding, depthwise):
