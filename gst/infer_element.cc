@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gst/infer_element.h"
+
+#include "gst/bus_error.h"
+
+namespace penstock::gst {
+namespace {
+
+std::string device_name(PenInfer* self) {
+  const ObjectLock lock(self);
+  return self->core->config.device;
+}
+
+/// What may come in or go out: the device's caps, as far as the other side takes them too.
+CapsPtr possible_caps(PenInfer* self, GstPad* other, GstCaps* filter) {
+  CapsPtr own = device_caps(device_id(self).kind);
+  CapsPtr peer(gst_pad_peer_query_caps(other, own.get()));
+  CapsPtr caps(gst_caps_intersect_full(peer.get(), own.get(), GST_CAPS_INTERSECT_FIRST));
+  if (filter == nullptr) return caps;
+  return CapsPtr(gst_caps_intersect_full(filter, caps.get(), GST_CAPS_INTERSECT_FIRST));
+}
+
+}  // namespace
+
+std::shared_ptr<InferStream> stream_of(PenInfer* self) {
+  const ObjectLock lock(self);
+  return self->core->stream;
+}
+
+DeviceId device_id(PenInfer* self) {
+  return parse_device_id(device_name(self)).value_or(DeviceId{});
+}
+
+std::size_t frame_limit(const InferConfig& config, const FrameInference& inference) {
+  return std::size_t{config.queue_depth} + static_cast<std::size_t>(inference.workers());
+}
+
+void report(PenInfer* self, const char* operation, const Error& error) {
+  post_error(GST_ELEMENT(self), device_name(self), operation, error);
+}
+
+gboolean answer_caps(PenInfer* self, GstPad* other, GstQuery* query) {
+  GstCaps* filter = nullptr;
+  gst_query_parse_caps(query, &filter);
+  const CapsPtr caps = possible_caps(self, other, filter);
+  gst_query_set_caps_result(query, caps.get());
+  return TRUE;
+}
+
+}  // namespace penstock::gst

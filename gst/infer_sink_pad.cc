@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gst/infer_sink_pad.h"
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "gst/gst_ptr.h"
+#include "gst/infer_element.h"
+#include "gst/infer_src_pad.h"
+#include "gst/infer_stream.h"
+#include "gst/video_caps.h"
+
+namespace penstock::gst {
+namespace {
+
+/// Sees caps events before the pad's own check, which asks ACCEPT_CAPS and on refusal says no more
+/// than "not-negotiated". Here the refusal gets its reason.
+GstPadProbeReturn name_refused_caps(GstPad*, GstPadProbeInfo* info, gpointer user_data) {
+  auto* self = PEN_INFER(user_data);
+  GstEvent* event = GST_PAD_PROBE_INFO_EVENT(info);
+  if (GST_EVENT_TYPE(event) != GST_EVENT_CAPS) return GST_PAD_PROBE_OK;
+  GstCaps* caps = nullptr;
+  gst_event_parse_caps(event, &caps);
+  const auto accepted = accept_caps(caps, device_id(self));
+  // Caps are sticky: refused ones come again with every frame, and are said once.
+  const bool said = std::exchange(self->core->refused, !accepted);
+  if (!accepted && !said) report(self, "negotiating caps", accepted.error());
+  return GST_PAD_PROBE_OK;
+}
+
+GstFlowReturn sink_chain(GstPad*, GstObject* parent, GstBuffer* raw) {
+  auto* self = PEN_INFER(parent);
+  BufferPtr buffer(raw);
+  const auto stream = stream_of(self);
+  if (stream == nullptr) return GST_FLOW_FLUSHING;
+  if (self->core->refused) return GST_FLOW_NOT_NEGOTIATED;
+  std::optional<VideoFormat> format;
+  {
+    const ObjectLock lock(self);
+    format = self->core->format;
+  }
+  if (!format) {
+    report(self, "receiving a frame", Error(ErrorKind::kUnsupported, "no caps came before it"));
+    return GST_FLOW_NOT_NEGOTIATED;
+  }
+  const auto flow = stream->push_frame(std::move(buffer), *format);
+  if (flow) return *flow;
+  report(self, "taking a frame", flow.error());
+  return GST_FLOW_ERROR;
+}
+
+gboolean sink_event(GstPad* pad, GstObject* parent, GstEvent* raw) {
+  auto* self = PEN_INFER(parent);
+  EventPtr event(raw);
+  const auto stream = stream_of(self);
+  switch (GST_EVENT_TYPE(raw)) {
+    case GST_EVENT_FLUSH_START: {
+      // Downstream first: that ends a push which the task may be blocked in.
+      const gboolean sent = gst_pad_push_event(self->srcpad, event.release());
+      if (stream != nullptr) stream->interrupt();
+      gst_pad_pause_task(self->srcpad);
+      return sent;
+    }
+    case GST_EVENT_FLUSH_STOP: {
+      const gboolean sent = gst_pad_push_event(self->srcpad, event.release());
+      if (stream == nullptr) return sent;
+      stream->resume();
+      start_src_task(self);
+      return sent;
+    }
+    case GST_EVENT_CAPS: {
+      GstCaps* caps = nullptr;
+      gst_event_parse_caps(raw, &caps);
+      const auto accepted = accept_caps(caps, device_id(self));
+      if (!accepted) return FALSE;  // Said by name_refused_caps().
+      const ObjectLock lock(self);
+      self->core->format = *accepted;
+      break;
+    }
+    default:
+      break;
+  }
+  if (!GST_EVENT_IS_SERIALIZED(raw)) return gst_pad_event_default(pad, parent, event.release());
+  return stream != nullptr && stream->push_event(std::move(event));
+}
+
+gboolean sink_query(GstPad* pad, GstObject* parent, GstQuery* query) {
+  auto* self = PEN_INFER(parent);
+  switch (GST_QUERY_TYPE(query)) {
+    case GST_QUERY_CAPS:
+      return answer_caps(self, self->srcpad, query);
+    case GST_QUERY_ACCEPT_CAPS: {
+      GstCaps* caps = nullptr;
+      gst_query_parse_accept_caps(query, &caps);
+      gst_query_set_accept_caps_result(query, accept_caps(caps, device_id(self)).has_value());
+      return TRUE;
+    }
+    default:
+      break;
+  }
+  if (!GST_QUERY_IS_SERIALIZED(query)) return gst_pad_query_default(pad, parent, query);
+  const auto stream = stream_of(self);
+  return stream != nullptr && stream->run_query(query);
+}
+
+gboolean sink_activate_mode(GstPad*, GstObject* parent, GstPadMode mode, gboolean active) {
+  if (mode != GST_PAD_MODE_PUSH) return FALSE;
+  const auto stream = stream_of(PEN_INFER(parent));
+  if (!active && stream != nullptr) stream->interrupt();
+  return TRUE;
+}
+
+}  // namespace
+
+GstPad* new_sink_pad(PenInfer* self, GstStaticPadTemplate* pad_template) {
+  GstPad* pad = gst_pad_new_from_static_template(pad_template, "sink");
+  gst_pad_set_chain_function(pad, sink_chain);
+  gst_pad_set_event_function(pad, sink_event);
+  gst_pad_set_query_function(pad, sink_query);
+  gst_pad_set_activatemode_function(pad, sink_activate_mode);
+  gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, name_refused_caps, self, nullptr);
+  return pad;
+}
+
+}  // namespace penstock::gst

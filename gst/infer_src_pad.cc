@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gst/infer_src_pad.h"
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "gst/allocation.h"
+#include "gst/detection_relations.h"
+#include "gst/gst_ptr.h"
+#include "gst/infer_element.h"
+#include "gst/infer_stream.h"
+#include "gst/latency.h"
+#include "gst/penanalysis_meta.h"
+
+namespace penstock::gst {
+namespace {
+
+void send_frame(PenInfer* self, InferStream& stream, InferStream::Frame frame) {
+  BufferPtr buffer = std::move(frame.buffer);
+  if (frame.analysis != nullptr) {
+    // A shallow copy where somebody else (a tee) holds the buffer: other metadata, same memories.
+    buffer.reset(gst_buffer_make_writable(buffer.release()));
+    if (const auto added = attach_relations(buffer.get(), frame.analysis->result.objects); !added) {
+      stream.end(GST_FLOW_ERROR);
+      report(self, "attaching metadata", added.error());
+      return;
+    }
+    attach_analysis(buffer.get(), std::move(frame.analysis));
+  }
+  const GstFlowReturn flow = gst_pad_push(self->srcpad, buffer.release());
+  if (flow == GST_FLOW_OK || !stream.end(flow)) return;
+  // Upstream is done and asks no more, so the reason would be lost here.
+  if (flow == GST_FLOW_NOT_LINKED || flow <= GST_FLOW_EOS) {
+    if (flow != GST_FLOW_EOS) GST_ELEMENT_FLOW_ERROR(self, flow);
+    gst_pad_push_event(self->srcpad, gst_event_new_eos());
+  }
+}
+
+void answer_query(PenInfer* self, GstQuery* query) {
+  if (GST_QUERY_TYPE(query) != GST_QUERY_ALLOCATION) return;
+  OpenedInferencePtr opened;
+  guint held = 0;
+  {
+    const ObjectLock lock(self);
+    opened = self->core->opened;
+    held = static_cast<guint>(frame_limit(self->core->opened_config, *opened->inference)) + 1;
+  }
+  add_held_frames(query, held, opened->device->id().kind);
+}
+
+void src_loop(gpointer data) {
+  auto* self = PEN_INFER(data);
+  const auto stream = stream_of(self);
+  std::optional<InferStream::Output> output;
+  if (stream != nullptr) output = stream->next();
+  if (!output) {
+    if (stream == nullptr || stream->flow() != GST_FLOW_OK) gst_pad_pause_task(self->srcpad);
+    return;
+  }
+  if (auto* frame = std::get_if<InferStream::Frame>(&*output)) {
+    send_frame(self, *stream, std::move(*frame));
+  } else if (auto* event = std::get_if<EventPtr>(&*output)) {
+    gst_pad_push_event(self->srcpad, event->release());
+  } else if (auto* query = std::get_if<InferStream::QueryPtr>(&*output)) {
+    const gboolean answered = gst_pad_peer_query(self->srcpad, (*query)->query);
+    answer_query(self, (*query)->query);
+    const bool ours = GST_QUERY_TYPE((*query)->query) == GST_QUERY_ALLOCATION;
+    stream->finish(*query, answered || ours);
+  } else if (auto* error = std::get_if<Error>(&*output)) {
+    report(self, "running inference", *error);
+  }
+}
+
+gboolean src_activate_mode(GstPad* pad, GstObject* parent, GstPadMode mode, gboolean active) {
+  if (mode != GST_PAD_MODE_PUSH) return FALSE;
+  auto* self = PEN_INFER(parent);
+  const auto stream = stream_of(self);
+  if (!active) {
+    if (stream != nullptr) stream->interrupt();
+    return gst_pad_stop_task(pad);
+  }
+  if (stream != nullptr) stream->resume();
+  return start_src_task(self);
+}
+
+gboolean answer_latency(PenInfer* self, GstQuery* query) {
+  if (!gst_pad_peer_query(self->sinkpad, query)) return FALSE;
+  const ObjectLock lock(self);
+  const InferCore& core = *self->core;
+  if (core.opened == nullptr) return TRUE;
+  const FrameInference& inference = *core.opened->inference;
+  LatencyBasis basis;
+  basis.frame_duration = core.format ? core.format->frame_duration : GST_CLOCK_TIME_NONE;
+  basis.workers = static_cast<guint>(inference.workers());
+  basis.interval = core.opened_config.interval;
+  basis.max_wait = core.opened_config.max_wait_ns;
+  basis.frame_limit = static_cast<guint>(frame_limit(core.opened_config, inference)) + 1;
+  add_latency(query, basis);
+  return TRUE;
+}
+
+gboolean src_query(GstPad* pad, GstObject* parent, GstQuery* query) {
+  auto* self = PEN_INFER(parent);
+  switch (GST_QUERY_TYPE(query)) {
+    case GST_QUERY_CAPS:
+      return answer_caps(self, self->sinkpad, query);
+    case GST_QUERY_LATENCY:
+      return answer_latency(self, query);
+    default:
+      return gst_pad_query_default(pad, parent, query);
+  }
+}
+
+}  // namespace
+
+gboolean start_src_task(PenInfer* self) {
+  return gst_pad_start_task(self->srcpad, src_loop, self, nullptr);
+}
+
+GstPad* new_src_pad(GstStaticPadTemplate* pad_template) {
+  GstPad* pad = gst_pad_new_from_static_template(pad_template, "src");
+  gst_pad_set_query_function(pad, src_query);
+  gst_pad_set_activatemode_function(pad, src_activate_mode);
+  return pad;
+}
+
+}  // namespace penstock::gst
