@@ -64,9 +64,7 @@ gboolean sink_event(GstPad* pad, GstObject* parent, GstEvent* raw) {
     }
     case GST_EVENT_FLUSH_STOP: {
       const gboolean sent = gst_pad_push_event(self->srcpad, event.release());
-      if (stream == nullptr) return sent;
-      stream->resume();
-      start_src_task(self);
+      if (stream != nullptr) resume_src(self, *stream);
       return sent;
     }
     case GST_EVENT_CAPS: {

@@ -81,8 +81,8 @@ gboolean src_activate_mode(GstPad* pad, GstObject* parent, GstPadMode mode, gboo
     if (stream != nullptr) stream->interrupt();
     return gst_pad_stop_task(pad);
   }
-  if (stream != nullptr) stream->resume();
-  return start_src_task(self);
+  if (stream != nullptr) resume_src(self, *stream);
+  return TRUE;
 }
 
 gboolean answer_latency(PenInfer* self, GstQuery* query) {
@@ -115,8 +115,12 @@ gboolean src_query(GstPad* pad, GstObject* parent, GstQuery* query) {
 
 }  // namespace
 
-gboolean start_src_task(PenInfer* self) {
-  return gst_pad_start_task(self->srcpad, src_loop, self, nullptr);
+void resume_src(PenInfer* self, InferStream& stream) {
+  for (const EventPtr& event : stream.resume()) {
+    gst_pad_store_sticky_event(self->srcpad, event.get());
+  }
+  // A flush may come to its end while the pad is being stopped.
+  if (gst_pad_is_active(self->srcpad)) gst_pad_start_task(self->srcpad, src_loop, self, nullptr);
 }
 
 GstPad* new_src_pad(GstStaticPadTemplate* pad_template) {

@@ -6,6 +6,7 @@
 
 #include <gst/gst.h>
 
+#include "gst/infer_stream.h"
 #include "gst/peninfer.h"
 
 namespace penstock::gst {
@@ -13,7 +14,8 @@ namespace penstock::gst {
 /// A source pad from `pad_template`; floating, to be added to the element.
 GstPad* new_src_pad(GstStaticPadTemplate* pad_template);
 
-/// Starts the task that sends on what leaves the stream.
-gboolean start_src_task(PenInfer* self);
+/// Starts the stream's next generation and the task that sends on what leaves it. Sticky events
+/// that were dropped on the way are stored on the pad first, and so go before its first frame.
+void resume_src(PenInfer* self, InferStream& stream);
 
 }  // namespace penstock::gst

@@ -17,6 +17,15 @@ GObject* display_on(GstBuffer* buffer) {
   return gst_buffer_n_memory(buffer) == 0 ? nullptr : display_of(gst_buffer_peek_memory(buffer, 0));
 }
 
+/// Of sticky events a pad keeps one a type, and of the types that may come several times (tags of
+/// stream and container, custom ones) one a name.
+bool replaces(GstEvent* later, GstEvent* earlier) {
+  if (GST_EVENT_TYPE(later) != GST_EVENT_TYPE(earlier)) return false;
+  if ((static_cast<guint>(GST_EVENT_TYPE(later)) & GST_EVENT_TYPE_STICKY_MULTI) == 0) return true;
+  const GstStructure* named = gst_event_get_structure(later);
+  return named != nullptr && gst_event_has_name(earlier, gst_structure_get_name(named));
+}
+
 /// What a frame keeps alive: its buffer and maps, its place in the budget, its stream's display.
 struct Kept {
   std::shared_ptr<BufferHold> hold;
@@ -246,6 +255,9 @@ void InferStream::clear_and(GstFlowReturn flow, bool failed) {
     failed_ = failed_ || failed;
     flow_ = failed_ ? GST_FLOW_ERROR : flow;
     dropped.swap(waiting_);
+    for (Waiting& waiting : dropped) {
+      if (auto* event = std::get_if<EventPtr>(&waiting.item)) keep_sticky(std::move(*event));
+    }
     waiting_events_ = 0;
     ended.swap(ended_);
     current = identity_;
@@ -265,13 +277,25 @@ void InferStream::clear_and(GstFlowReturn flow, bool failed) {
   executor_->cancel(current->id, generation);
 }
 
-void InferStream::resume() {
+void InferStream::keep_sticky(EventPtr event) {
+  // SEGMENT and EOS belong to what was flushed; the next ones are sent anew.
+  if (!GST_EVENT_IS_STICKY(event.get()) || GST_EVENT_TYPE(event.get()) == GST_EVENT_SEGMENT ||
+      GST_EVENT_TYPE(event.get()) == GST_EVENT_EOS) {
+    return;
+  }
+  std::erase_if(sticky_, [&](const EventPtr& kept) { return replaces(event.get(), kept.get()); });
+  sticky_.push_back(std::move(event));
+}
+
+std::vector<EventPtr> InferStream::resume() {
   const std::lock_guard lock(mutex_);
   ++generation_;
   eos_ = false;
-  if (failed_) return;
-  flow_ = GST_FLOW_OK;
-  budget_->resume();
+  if (!failed_) {
+    flow_ = GST_FLOW_OK;
+    budget_->resume();
+  }
+  return std::exchange(sticky_, {});
 }
 
 GstFlowReturn InferStream::flow() const {

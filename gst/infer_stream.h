@@ -89,8 +89,10 @@ class InferStream {
 
   /// Drops what is queued, cancels what runs, wakes both threads; returns without waiting for jobs.
   void interrupt();
-  /// Starts the next generation. A stream that ended with an Error stays ended.
-  void resume();
+  /// Starts the next generation. A stream that ended with an Error stays ended. Returns the sticky
+  /// events that were dropped since the last time, latest last: upstream sends them only once, so
+  /// they are to be stored on the source pad before anything of the new generation leaves.
+  [[nodiscard]] std::vector<EventPtr> resume();
   GstFlowReturn flow() const;
   Stats stats() const;
 
@@ -118,6 +120,7 @@ class InferStream {
   GstFlowReturn enqueue(Waiting waiting);
   Error fail_with(Error error);
   void clear_and(GstFlowReturn flow, bool failed);
+  void keep_sticky(EventPtr event);
   Output leave(Waiting waiting);
 
   const std::shared_ptr<SharedBatchExecutor> executor_;
@@ -130,6 +133,7 @@ class InferStream {
   std::condition_variable changed_;
   std::deque<Waiting> waiting_;
   std::size_t waiting_events_ = 0;
+  std::vector<EventPtr> sticky_;  ///< Dropped, and due to be stored on the source pad.
   GstFlowReturn flow_ = GST_FLOW_FLUSHING;
   bool failed_ = false;
   bool eos_ = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Starting, failing, draining, flushing, stopping.
+// Starting, failing (each device call too), draining, flushing, stopping.
 #include <gmock/gmock.h>
 #include <gst/check/gstharness.h>
 #include <gtest/gtest.h>
@@ -228,6 +228,66 @@ TEST_P(L03, GivenTeardownAtRandomMoments_WhenRepeated_ThenNothingIsLeftBehind) {
 
 INSTANTIATE_TEST_SUITE_P(cpu, L03, Values("cpu"));
 INSTANTIATE_TEST_SUITE_P(sim, L03, Values("sim"));
+
+// ---- L04 ----
+
+class L04 : public Lifecycle {};
+
+TEST_P(L04, GivenTheNthDeviceCallFails_WhenRun_ThenExactlyOneErrorAndACleanTeardown) {
+  constexpr int kFrames = 3;
+  bool ran_through = false;
+  int failures = 0;
+  for (std::uint64_t n = 1; n < 400 && !ran_through; ++n) {
+    SCOPED_TRACE(str_format("call {}", n));
+    std::vector<BufferPtr> frames;
+    for (int i = 0; i < kFrames; ++i) frames.push_back(make_frame(pts(i)));
+    const GstPtr<GstElement> element = make_element();
+    element_ = element.get();
+    sim_->fail_call(sim_->calls() + n);
+    if (gst_element_set_state(element_, GST_STATE_READY) == GST_STATE_CHANGE_SUCCESS) {
+      harness_.reset(gst_harness_new_with_element(element_, "sink", "src"));
+      gst_harness_set_src_caps_str(harness_.get(), caps().c_str());
+      for (BufferPtr& frame : frames) {
+        if (gst_harness_push(harness_.get(), frame.release()) != GST_FLOW_OK) break;
+      }
+      gst_harness_push_event(harness_.get(), gst_event_new_eos());
+      std::vector<std::string> said;
+      bool ended = false;
+      ASSERT_TRUE(eventually([&] {
+        for (std::string& text : errors()) said.push_back(std::move(text));
+        ended = ended || has_eos();
+        return ended || !said.empty();
+      }));
+      const guint received = gst_harness_buffers_received(harness_.get());
+      if (ended) {
+        EXPECT_TRUE(said.empty());
+        EXPECT_EQ(received, guint(kFrames));
+        ran_through = true;
+      } else {
+        // After EOS the pad itself answers GST_FLOW_EOS; nothing is accepted either way.
+        EXPECT_THAT(push(9), testing::AnyOf(GST_FLOW_ERROR, GST_FLOW_EOS));
+        EXPECT_LT(received, guint(kFrames));
+        EXPECT_EQ(gst_harness_buffers_received(harness_.get()), received);
+        EXPECT_NE(said[0].find("detector: device 'sim'"), std::string::npos) << said[0];
+        for (std::string& text : errors()) said.push_back(std::move(text));
+        EXPECT_EQ(said.size(), 1u) << ::testing::PrintToString(said);
+      }
+      harness_.reset();
+    } else {
+      EXPECT_EQ(errors().size(), 1u);
+      gst_element_set_state(element_, GST_STATE_NULL);
+    }
+    failures += !ran_through;
+    frames.clear();
+    sim_->fail_call(0);
+    element_ = nullptr;
+  }
+  EXPECT_TRUE(ran_through);
+  EXPECT_GT(failures, 3 * kFrames);
+  EXPECT_TRUE(eventually([&] { return sim_->live_storages() == 0; }));
+}
+
+INSTANTIATE_TEST_SUITE_P(sim, L04, Values("sim"));
 
 }  // namespace
 }  // namespace penstock::gst

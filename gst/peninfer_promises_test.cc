@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each device call that fails, what is held, latency, and the place of events.
+// What is held, latency, and the place of events.
 #include <gmock/gmock.h>
 #include <gst/check/gstharness.h>
 #include <gtest/gtest.h>
@@ -21,68 +21,6 @@ namespace {
 
 using ::testing::Values;
 
-// ---- L04 ----
-
-class L04 : public Lifecycle {};
-
-TEST_P(L04, GivenTheNthDeviceCallFails_WhenRun_ThenExactlyOneErrorAndACleanTeardown) {
-  constexpr int kFrames = 3;
-  bool ran_through = false;
-  int failures = 0;
-  for (std::uint64_t n = 1; n < 400 && !ran_through; ++n) {
-    SCOPED_TRACE(str_format("call {}", n));
-    std::vector<BufferPtr> frames;
-    for (int i = 0; i < kFrames; ++i) frames.push_back(make_frame(pts(i)));
-    const GstPtr<GstElement> element = make_element();
-    element_ = element.get();
-    sim_->fail_call(sim_->calls() + n);
-    if (gst_element_set_state(element_, GST_STATE_READY) == GST_STATE_CHANGE_SUCCESS) {
-      harness_.reset(gst_harness_new_with_element(element_, "sink", "src"));
-      gst_harness_set_src_caps_str(harness_.get(), caps().c_str());
-      for (BufferPtr& frame : frames) {
-        if (gst_harness_push(harness_.get(), frame.release()) != GST_FLOW_OK) break;
-      }
-      gst_harness_push_event(harness_.get(), gst_event_new_eos());
-      std::vector<std::string> said;
-      bool ended = false;
-      ASSERT_TRUE(eventually([&] {
-        for (std::string& text : errors()) said.push_back(std::move(text));
-        ended = ended || has_eos();
-        return ended || !said.empty();
-      }));
-      const guint received = gst_harness_buffers_received(harness_.get());
-      if (ended) {
-        EXPECT_TRUE(said.empty());
-        EXPECT_EQ(received, guint(kFrames));
-        ran_through = true;
-      } else {
-        // After EOS the pad itself answers GST_FLOW_EOS; nothing is accepted either way.
-        EXPECT_THAT(push(9), testing::AnyOf(GST_FLOW_ERROR, GST_FLOW_EOS));
-        EXPECT_LT(received, guint(kFrames));
-        EXPECT_EQ(gst_harness_buffers_received(harness_.get()), received);
-        EXPECT_NE(said[0].find("detector: device 'sim'"), std::string::npos) << said[0];
-        for (std::string& text : errors()) said.push_back(std::move(text));
-        EXPECT_EQ(said.size(), 1u) << ::testing::PrintToString(said);
-      }
-      harness_.reset();
-    } else {
-      EXPECT_EQ(errors().size(), 1u);
-      gst_element_set_state(element_, GST_STATE_NULL);
-    }
-    failures += !ran_through;
-    frames.clear();
-    sim_->fail_call(0);
-    element_ = nullptr;
-  }
-  EXPECT_TRUE(ran_through);
-  EXPECT_GT(failures, 3 * kFrames);
-  EXPECT_TRUE(eventually([&] { return sim_->live_storages() == 0; }));
-}
-
-INSTANTIATE_TEST_SUITE_P(sim, L04, Values("sim"));
-
-// ---- L05 ----
-
 class L05 : public Lifecycle {
  protected:
   guint promised() {
@@ -93,6 +31,12 @@ class L05 : public Lifecycle {
     guint minimum = 0;
     gst_query_parse_nth_allocation_pool(query.get(), 0, nullptr, nullptr, &minimum, nullptr);
     return minimum;
+  }
+  void push_segment(int frame) {
+    GstSegment segment;
+    gst_segment_init(&segment, GST_FORMAT_TIME);
+    segment.start = pts(frame);
+    gst_harness_push_event(harness_.get(), gst_event_new_segment(&segment));
   }
 };
 
@@ -167,10 +111,7 @@ TEST_P(L05, GivenEventsBetweenFrames_WhenTheyPass_ThenEveryOneKeepsItsPlace) {
   const CapsPtr larger(gst_caps_from_string(caps("NV12", 256, 192).c_str()));
   gst_harness_push_event(harness_.get(), gst_event_new_caps(larger.get()));
   gst_harness_push(harness_.get(), make_frame(pts(3), "NV12", 256, 192).release());
-  GstSegment segment;
-  gst_segment_init(&segment, GST_FORMAT_TIME);
-  segment.start = pts(4);
-  gst_harness_push_event(harness_.get(), gst_event_new_segment(&segment));
+  push_segment(4);
   gst_harness_push(harness_.get(), make_frame(pts(4), "NV12", 256, 192).release());
   gst_harness_push_event(harness_.get(), gst_event_new_eos());
   ASSERT_TRUE(await_eos());
@@ -178,6 +119,40 @@ TEST_P(L05, GivenEventsBetweenFrames_WhenTheyPass_ThenEveryOneKeepsItsPlace) {
   seen.erase(seen.begin(), std::find(seen.begin(), seen.end(), "frame 0"));
   EXPECT_EQ(seen, (std::vector<std::string>{"frame 0", "tag", "frame 1", "gap", "caps", "frame 3",
                                             "segment", "frame 4", "eos"}));
+  EXPECT_TRUE(errors().empty());
+}
+
+TEST_P(L05, GivenCapsAndATagBehindHeldFrames_WhenFlushed_ThenTheNextFrameLeavesUnderThem) {
+  play_to_hold({"queue-depth=6"});
+  std::vector<BufferPtr> frames;
+  for (int i = 0; i < 3; ++i) frames.push_back(make_frame(pts(i)));
+  BufferPtr next = make_frame(pts(10), "NV12", 256, 192);
+  hold();
+  for (BufferPtr& frame : frames) {
+    ASSERT_EQ(gst_harness_push(harness_.get(), frame.release()), GST_FLOW_OK);
+  }
+  const CapsPtr larger(gst_caps_from_string(caps("NV12", 256, 192).c_str()));
+  gst_harness_push_event(harness_.get(), gst_event_new_caps(larger.get()));
+  gst_harness_push_event(harness_.get(),
+                         gst_event_new_tag(gst_tag_list_new(GST_TAG_TITLE, "behind", nullptr)));
+
+  gst_harness_push_event(harness_.get(), gst_event_new_flush_start());
+  gst_harness_push_event(harness_.get(), gst_event_new_flush_stop(TRUE));
+  ASSERT_EQ(gst_harness_buffers_received(harness_.get()), 0u) << "a run ended: little was shown";
+  push_segment(0);
+  let_go();
+  ASSERT_EQ(gst_harness_push(harness_.get(), next.release()), GST_FLOW_OK);
+  const BufferPtr out(gst_harness_pull(harness_.get()));
+  EXPECT_EQ(GST_BUFFER_PTS(out.get()), pts(10));
+  const CapsPtr current(gst_pad_get_current_caps(harness_->sinkpad));
+  EXPECT_TRUE(gst_caps_is_equal(current.get(), larger.get()));
+  const EventPtr tag(gst_pad_get_sticky_event(harness_->sinkpad, GST_EVENT_TAG, 0));
+  ASSERT_NE(tag, nullptr);
+  GstTagList* tags = nullptr;
+  gst_event_parse_tag(tag.get(), &tags);
+  const gchar* title = nullptr;
+  ASSERT_TRUE(gst_tag_list_peek_string_index(tags, GST_TAG_TITLE, 0, &title));
+  EXPECT_STREQ(title, "behind");
   EXPECT_TRUE(errors().empty());
 }
 
