@@ -35,8 +35,18 @@ std::size_t frame_limit(const InferConfig& config, const FrameInference& inferen
   return std::size_t{config.queue_depth} + static_cast<std::size_t>(inference.workers());
 }
 
-void report(PenInfer* self, const char* operation, const Error& error) {
+void report(PenInfer* self, InferStream& stream, const char* operation, const Error& error) {
+  if (!stream.claim_failure()) return;
   post_error(GST_ELEMENT(self), device_name(self), operation, error);
+}
+
+void fail_stream(PenInfer* self, InferStream& stream, const char* operation, const Error& error) {
+  report(self, stream, operation, error);
+  stream.end(GST_FLOW_ERROR);
+}
+
+void report_downstream(PenInfer* self, InferStream& stream, GstFlowReturn flow) {
+  if (stream.claim_failure()) GST_ELEMENT_FLOW_ERROR(self, flow);
 }
 
 gboolean answer_caps(PenInfer* self, GstPad* other, GstQuery* query) {

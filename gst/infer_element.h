@@ -27,7 +27,7 @@ struct InferCore {
   OpenedInferencePtr opened;            // (O)
   std::shared_ptr<InferStream> stream;  // (O)
   std::optional<VideoFormat> format;    // (O) Of the frames that come in.
-  bool refused = false;                 // Sink thread: the caps' error is on the bus already.
+  bool refused = false;                 // Sink thread: takes nothing more, and has said why.
 };
 
 }  // namespace penstock::gst
@@ -60,8 +60,19 @@ DeviceId device_id(PenInfer* self);
 /// Frames the element holds at most, without the one that waits for its place.
 std::size_t frame_limit(const InferConfig& config, const FrameInference& inference);
 
-/// Posts `error` with the configured device's name.
-void report(PenInfer* self, const char* operation, const Error& error);
+/// A flow that ends the stream for a reason which nobody but the element is left to tell.
+inline bool is_failure(GstFlowReturn flow) {
+  return flow == GST_FLOW_NOT_LINKED || flow < GST_FLOW_EOS;
+}
+
+/// Posts `error` with the configured device's name, unless the stream has had its one error.
+void report(PenInfer* self, InferStream& stream, const char* operation, const Error& error);
+
+/// Reports, and then ends the stream.
+void fail_stream(PenInfer* self, InferStream& stream, const char* operation, const Error& error);
+
+/// Posts, on the same condition, what every element says that stops on downstream's account.
+void report_downstream(PenInfer* self, InferStream& stream, GstFlowReturn flow);
 
 /// Answers a CAPS query: the device's caps, as far as the peer of `other` takes them too.
 gboolean answer_caps(PenInfer* self, GstPad* other, GstQuery* query);

@@ -14,6 +14,13 @@
 namespace penstock::gst {
 namespace {
 
+/// Caps are sticky: refused ones come again with every frame, and are said once. Frames that were
+/// taken before still leave.
+void refuse(PenInfer* self, InferStream& stream, const char* operation, const Error& error) {
+  report(self, stream, operation, error);
+  self->core->refused = true;
+}
+
 /// Sees caps events before the pad's own check, which asks ACCEPT_CAPS and on refusal says no more
 /// than "not-negotiated". Here the refusal gets its reason.
 GstPadProbeReturn name_refused_caps(GstPad*, GstPadProbeInfo* info, gpointer user_data) {
@@ -23,9 +30,8 @@ GstPadProbeReturn name_refused_caps(GstPad*, GstPadProbeInfo* info, gpointer use
   GstCaps* caps = nullptr;
   gst_event_parse_caps(event, &caps);
   const auto accepted = accept_caps(caps, device_id(self));
-  // Caps are sticky: refused ones come again with every frame, and are said once.
-  const bool said = std::exchange(self->core->refused, !accepted);
-  if (!accepted && !said) report(self, "negotiating caps", accepted.error());
+  const auto stream = stream_of(self);
+  if (!accepted && stream != nullptr) refuse(self, *stream, "negotiating caps", accepted.error());
   return GST_PAD_PROBE_OK;
 }
 
@@ -41,37 +47,40 @@ GstFlowReturn sink_chain(GstPad*, GstObject* parent, GstBuffer* raw) {
     format = self->core->format;
   }
   if (!format) {
-    report(self, "receiving a frame", Error(ErrorKind::kUnsupported, "no caps came before it"));
+    refuse(self, *stream, "receiving a frame",
+           Error(ErrorKind::kUnsupported, "no caps came before it"));
     return GST_FLOW_NOT_NEGOTIATED;
   }
-  const auto flow = stream->push_frame(std::move(buffer), *format);
-  if (flow) return *flow;
-  report(self, "taking a frame", flow.error());
-  return GST_FLOW_ERROR;
+  return stream->push_frame(std::move(buffer), *format);
 }
 
-gboolean sink_event(GstPad* pad, GstObject* parent, GstEvent* raw) {
+GstFlowReturn flow_of(gboolean sent) { return sent ? GST_FLOW_OK : GST_FLOW_ERROR; }
+
+/// With a flow as answer: after a plain FALSE the pad would take downstream's EOS or NOT_LINKED for
+/// an error of the stream.
+GstFlowReturn sink_event(GstPad* pad, GstObject* parent, GstEvent* raw) {
   auto* self = PEN_INFER(parent);
   EventPtr event(raw);
+  const GstEventType type = GST_EVENT_TYPE(raw);
   const auto stream = stream_of(self);
-  switch (GST_EVENT_TYPE(raw)) {
+  switch (type) {
     case GST_EVENT_FLUSH_START: {
       // Downstream first: that ends a push which the task may be blocked in.
       const gboolean sent = gst_pad_push_event(self->srcpad, event.release());
       if (stream != nullptr) stream->interrupt();
       gst_pad_pause_task(self->srcpad);
-      return sent;
+      return flow_of(sent);
     }
     case GST_EVENT_FLUSH_STOP: {
       const gboolean sent = gst_pad_push_event(self->srcpad, event.release());
       if (stream != nullptr) resume_src(self, *stream);
-      return sent;
+      return flow_of(sent);
     }
     case GST_EVENT_CAPS: {
       GstCaps* caps = nullptr;
       gst_event_parse_caps(raw, &caps);
       const auto accepted = accept_caps(caps, device_id(self));
-      if (!accepted) return FALSE;  // Said by name_refused_caps().
+      if (!accepted) return GST_FLOW_NOT_NEGOTIATED;  // Said by name_refused_caps().
       const ObjectLock lock(self);
       self->core->format = *accepted;
       break;
@@ -79,8 +88,15 @@ gboolean sink_event(GstPad* pad, GstObject* parent, GstEvent* raw) {
     default:
       break;
   }
-  if (!GST_EVENT_IS_SERIALIZED(raw)) return gst_pad_event_default(pad, parent, event.release());
-  return stream != nullptr && stream->push_event(std::move(event));
+  if (!GST_EVENT_IS_SERIALIZED(raw)) {
+    return flow_of(gst_pad_event_default(pad, parent, event.release()));
+  }
+  if (stream == nullptr) return GST_FLOW_FLUSHING;
+  if (self->core->refused) return GST_FLOW_NOT_NEGOTIATED;
+  const GstFlowReturn flow = stream->push_event(std::move(event));
+  // No data follows an EOS that could bring downstream's failure to light.
+  if (type == GST_EVENT_EOS && is_failure(flow)) report_downstream(self, *stream, flow);
+  return flow;
 }
 
 gboolean sink_query(GstPad* pad, GstObject* parent, GstQuery* query) {
@@ -114,7 +130,7 @@ gboolean sink_activate_mode(GstPad*, GstObject* parent, GstPadMode mode, gboolea
 GstPad* new_sink_pad(PenInfer* self, GstStaticPadTemplate* pad_template) {
   GstPad* pad = gst_pad_new_from_static_template(pad_template, "sink");
   gst_pad_set_chain_function(pad, sink_chain);
-  gst_pad_set_event_function(pad, sink_event);
+  gst_pad_set_event_full_function(pad, sink_event);
   gst_pad_set_query_function(pad, sink_query);
   gst_pad_set_activatemode_function(pad, sink_activate_mode);
   gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, name_refused_caps, self, nullptr);

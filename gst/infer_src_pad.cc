@@ -23,8 +23,7 @@ void send_frame(PenInfer* self, InferStream& stream, InferStream::Frame frame) {
     // A shallow copy where somebody else (a tee) holds the buffer: other metadata, same memories.
     buffer.reset(gst_buffer_make_writable(buffer.release()));
     if (const auto added = attach_relations(buffer.get(), frame.analysis->result.objects); !added) {
-      stream.end(GST_FLOW_ERROR);
-      report(self, "attaching metadata", added.error());
+      fail_stream(self, stream, "attaching metadata", added.error());
       return;
     }
     attach_analysis(buffer.get(), std::move(frame.analysis));
@@ -32,8 +31,8 @@ void send_frame(PenInfer* self, InferStream& stream, InferStream::Frame frame) {
   const GstFlowReturn flow = gst_pad_push(self->srcpad, buffer.release());
   if (flow == GST_FLOW_OK || !stream.end(flow)) return;
   // Upstream is done and asks no more, so the reason would be lost here.
-  if (flow == GST_FLOW_NOT_LINKED || flow <= GST_FLOW_EOS) {
-    if (flow != GST_FLOW_EOS) GST_ELEMENT_FLOW_ERROR(self, flow);
+  if (is_failure(flow)) {
+    report_downstream(self, stream, flow);
     gst_pad_push_event(self->srcpad, gst_event_new_eos());
   }
 }
@@ -50,13 +49,18 @@ void answer_query(PenInfer* self, GstQuery* query) {
   add_held_frames(query, held, opened->device->id().kind);
 }
 
+void start_task(PenInfer* self);
+
 void src_loop(gpointer data) {
   auto* self = PEN_INFER(data);
   const auto stream = stream_of(self);
   std::optional<InferStream::Output> output;
   if (stream != nullptr) output = stream->next();
   if (!output) {
-    if (stream == nullptr || stream->flow() != GST_FLOW_OK) gst_pad_pause_task(self->srcpad);
+    if (stream != nullptr && stream->flow() == GST_FLOW_OK) return;
+    gst_pad_pause_task(self->srcpad);
+    // Linked again in between: whoever resumed found the task running and did not start it.
+    if (stream != nullptr && stream->flow() == GST_FLOW_OK) start_task(self);
     return;
   }
   if (auto* frame = std::get_if<InferStream::Frame>(&*output)) {
@@ -69,8 +73,23 @@ void src_loop(gpointer data) {
     const bool ours = GST_QUERY_TYPE((*query)->query) == GST_QUERY_ALLOCATION;
     stream->finish(*query, answered || ours);
   } else if (auto* error = std::get_if<Error>(&*output)) {
-    report(self, "running inference", *error);
+    fail_stream(self, *stream, "running inference", *error);
   }
+}
+
+void start_task(PenInfer* self) {
+  // A flush, or a new link, may come while the pad is being stopped.
+  if (gst_pad_is_active(self->srcpad)) gst_pad_start_task(self->srcpad, src_loop, self, nullptr);
+}
+
+gboolean src_event(GstPad* pad, GstObject* parent, GstEvent* event) {
+  auto* self = PEN_INFER(parent);
+  if (GST_EVENT_TYPE(event) == GST_EVENT_RECONFIGURE) {
+    // The pad has been linked again: what it refused for want of a peer may go on.
+    const auto stream = stream_of(self);
+    if (stream != nullptr && stream->flow() == GST_FLOW_NOT_LINKED) resume_src(self, *stream);
+  }
+  return gst_pad_event_default(pad, parent, event);
 }
 
 gboolean src_activate_mode(GstPad* pad, GstObject* parent, GstPadMode mode, gboolean active) {
@@ -119,12 +138,12 @@ void resume_src(PenInfer* self, InferStream& stream) {
   for (const EventPtr& event : stream.resume()) {
     gst_pad_store_sticky_event(self->srcpad, event.get());
   }
-  // A flush may come to its end while the pad is being stopped.
-  if (gst_pad_is_active(self->srcpad)) gst_pad_start_task(self->srcpad, src_loop, self, nullptr);
+  start_task(self);
 }
 
 GstPad* new_src_pad(GstStaticPadTemplate* pad_template) {
   GstPad* pad = gst_pad_new_from_static_template(pad_template, "src");
+  gst_pad_set_event_function(pad, src_event);
   gst_pad_set_query_function(pad, src_query);
   gst_pad_set_activatemode_function(pad, src_activate_mode);
   return pad;

@@ -68,28 +68,29 @@ InferStream::IdentityPtr InferStream::identity_for(GstBuffer* buffer) {
   return identity_;
 }
 
-Result<GstFlowReturn> InferStream::push_frame(BufferPtr buffer, const VideoFormat& format) {
+GstFlowReturn InferStream::push_frame(BufferPtr buffer, const VideoFormat& format) {
   FrameBudget::Lease lease = budget_->acquire();
   Waiting waiting;
   waiting.arrived = Clock::system().now();
   IdentityPtr identity;
   guint64 number = 0;
   Generation generation = 0;
+  guint64 epoch = 0;
   {
     const std::lock_guard lock(mutex_);
     if (flow_ != GST_FLOW_OK) return flow_;
-    if (eos_) return GST_FLOW_EOS;
+    if (eos_ || wants_no_more_) return GST_FLOW_EOS;
     if (lease == nullptr) return GST_FLOW_FLUSHING;
     identity = identity_for(buffer.get());
     number = next_frame_++;
     generation = generation_;
+    epoch = epoch_;
     ++frames_;
   }
   if (number % interval_ == 0) {
     auto made = frame_of(buffer.get(), format, device_);
     if (!made) {
-      return std::unexpected(
-          fail_with(made.error().context(str_format("reading frame {}", number))));
+      return enqueue_failure(made.error().context(str_format("reading frame {}", number)));
     }
     VideoFrame& frame = *made->frame;
     frame.source = identity->id;
@@ -111,50 +112,74 @@ Result<GstFlowReturn> InferStream::push_frame(BufferPtr buffer, const VideoForma
                                     WhenFull::kWait);
     if (!future) {
       {
+        // An interruption cancels a submit that waits for room: the frame is dropped with the rest.
         const std::lock_guard lock(mutex_);
-        if (flow_ != GST_FLOW_OK || generation != generation_) return GST_FLOW_FLUSHING;
+        if (epoch != epoch_) return flow_;
       }
-      return std::unexpected(
-          fail_with(future.error().context(str_format("submitting frame {}", number))));
+      return enqueue_failure(future.error().context(str_format("submitting frame {}", number)));
     }
     waiting.future = std::move(*future);
   }
   waiting.lease = std::move(lease);
   waiting.item = Frame{std::move(buffer), nullptr};
-  return enqueue(std::move(waiting));
+  return enqueue(std::move(waiting), epoch);
 }
 
-GstFlowReturn InferStream::enqueue(Waiting waiting) {
+GstFlowReturn InferStream::enqueue(Waiting waiting, guint64 epoch) {
   const std::lock_guard lock(mutex_);
-  if (flow_ != GST_FLOW_OK) return flow_;
+  // Also when the flow is OK again, after a new link: the frame's run has been cancelled.
+  if (epoch != epoch_) return flow_;
+  if (wants_no_more_) return GST_FLOW_EOS;
   waiting.ended = std::exchange(ended_, {});
   waiting_.push_back(std::move(waiting));
   changed_.notify_all();
   return GST_FLOW_OK;
 }
 
-bool InferStream::push_event(EventPtr event) {
+GstFlowReturn InferStream::push_event(EventPtr event) {
+  const GstEventType type = GST_EVENT_TYPE(event.get());
   Waiting waiting;
   std::unique_lock lock(mutex_);
   changed_.wait(lock,
                 [this] { return flow_ != GST_FLOW_OK || waiting_events_ < kMaxWaitingEvents; });
-  if (flow_ != GST_FLOW_OK) return false;
-  if (GST_EVENT_TYPE(event.get()) == GST_EVENT_EOS) eos_ = true;
-  if (GST_EVENT_TYPE(event.get()) == GST_EVENT_STREAM_START) {
-    eos_ = false;
-    const gchar* name = nullptr;
-    gst_event_parse_stream_start(event.get(), &name);
-    if (name != nullptr && identity_->stream_id != name) {
-      ended_.push_back(std::exchange(identity_, new_identity(name, nullptr)));
-      next_frame_ = 0;
-    }
+  if (flow_ != GST_FLOW_OK && (!GST_EVENT_IS_STICKY(event.get()) || type == GST_EVENT_EOS)) {
+    return flow_;
   }
+  if (type == GST_EVENT_STREAM_START) note_stream_start(event.get());
+  if (flow_ != GST_FLOW_OK) {
+    keep_sticky(std::move(event));
+    return GST_FLOW_OK;
+  }
+  if (type == GST_EVENT_EOS) eos_ = true;
+  if (type == GST_EVENT_SEGMENT) wants_no_more_ = false;
   waiting.ended = std::exchange(ended_, {});
   waiting.item = std::move(event);
   waiting_.push_back(std::move(waiting));
   ++waiting_events_;
   changed_.notify_all();
-  return true;
+  return GST_FLOW_OK;
+}
+
+void InferStream::note_stream_start(GstEvent* event) {
+  eos_ = false;
+  const gchar* name = nullptr;
+  gst_event_parse_stream_start(event, &name);
+  if (name == nullptr || identity_->stream_id == name) return;
+  ended_.push_back(std::exchange(identity_, new_identity(name, nullptr)));
+  next_frame_ = 0;
+}
+
+GstFlowReturn InferStream::enqueue_failure(Error error) {
+  Waiting waiting;
+  waiting.item = std::move(error);
+  std::unique_lock lock(mutex_);
+  if (flow_ != GST_FLOW_OK) return flow_;
+  const guint64 epoch = epoch_;
+  waiting.ended = std::exchange(ended_, {});
+  waiting_.push_back(std::move(waiting));
+  changed_.notify_all();
+  changed_.wait(lock, [&] { return epoch != epoch_; });
+  return flow_;
 }
 
 bool InferStream::run_query(GstQuery* query) {
@@ -204,10 +229,9 @@ std::optional<InferStream::Output> InferStream::next() {
   lock.unlock();
 
   if (result && !*result) {
-    return fail_with(
+    waiting.item = std::move(
         result->error().context(str_format("inferring frame {}", waiting.analysis->result.frame)));
-  }
-  if (result) {
+  } else if (result) {
     waiting.analysis->result.objects = std::move((*result)->objects);
     waiting.analysis->times = (*result)->times;
     // The result is there, so nobody reads the frame any more, although its worker may not have
@@ -221,6 +245,7 @@ InferStream::Output InferStream::leave(Waiting waiting) {
   for (const IdentityPtr& ended : waiting.ended) executor_->retire(ended->id);
   if (auto* event = std::get_if<EventPtr>(&waiting.item)) return std::move(*event);
   if (auto* query = std::get_if<QueryPtr>(&waiting.item)) return std::move(*query);
+  if (auto* error = std::get_if<Error>(&waiting.item)) return std::move(*error);
   residency_.record(Clock::system().now() - waiting.arrived);
   auto& frame = std::get<Frame>(waiting.item);
   frame.analysis = std::move(waiting.analysis);
@@ -228,31 +253,52 @@ InferStream::Output InferStream::leave(Waiting waiting) {
 }
 
 bool InferStream::end(GstFlowReturn reason) {
+  if (reason == GST_FLOW_EOS) {
+    drop_frames_until_pushable();
+    return false;
+  }
   bool unseen = false;
   {
     const std::lock_guard lock(mutex_);
     if (flow_ != GST_FLOW_OK) return false;
     unseen = eos_;
   }
-  clear_and(reason, false);
+  clear_and(reason);
   return unseen;
 }
 
-Error InferStream::fail_with(Error error) {
-  clear_and(GST_FLOW_ERROR, true);
-  return error;
+void InferStream::drop_frames_until_pushable() {
+  // Declared before the lock: frames go after it. Their runs end by themselves.
+  std::deque<Waiting> dropped;
+  {
+    const std::lock_guard lock(mutex_);
+    if (flow_ != GST_FLOW_OK) return;
+    wants_no_more_ = true;
+    std::deque<Waiting> kept;
+    for (Waiting& waiting : waiting_) {
+      if (const auto* event = std::get_if<EventPtr>(&waiting.item)) {
+        const GstEventType type = GST_EVENT_TYPE(event->get());
+        if (type == GST_EVENT_SEGMENT) wants_no_more_ = false;
+      }
+      const bool drop = wants_no_more_ && std::holds_alternative<Frame>(waiting.item);
+      (drop ? dropped : kept).push_back(std::move(waiting));
+    }
+    waiting_.swap(kept);
+  }
+  for (Waiting& waiting : dropped) {
+    for (const IdentityPtr& identity : waiting.ended) executor_->retire(identity->id);
+  }
 }
 
-void InferStream::interrupt() { clear_and(GST_FLOW_FLUSHING, false); }
+void InferStream::interrupt() { clear_and(GST_FLOW_FLUSHING); }
 
-void InferStream::clear_and(GstFlowReturn flow, bool failed) {
+void InferStream::clear_and(GstFlowReturn flow) {
   std::deque<Waiting> dropped;
   std::vector<IdentityPtr> ended;
   IdentityPtr current;
   Generation generation = 0;
   {
     const std::lock_guard lock(mutex_);
-    failed_ = failed_ || failed;
     flow_ = failed_ ? GST_FLOW_ERROR : flow;
     dropped.swap(waiting_);
     for (Waiting& waiting : dropped) {
@@ -291,6 +337,7 @@ std::vector<EventPtr> InferStream::resume() {
   const std::lock_guard lock(mutex_);
   ++generation_;
   eos_ = false;
+  wants_no_more_ = false;
   if (!failed_) {
     flow_ = GST_FLOW_OK;
     budget_->resume();
@@ -301,6 +348,11 @@ std::vector<EventPtr> InferStream::resume() {
 GstFlowReturn InferStream::flow() const {
   const std::lock_guard lock(mutex_);
   return flow_;
+}
+
+bool InferStream::claim_failure() {
+  const std::lock_guard lock(mutex_);
+  return !std::exchange(failed_, true);
 }
 
 InferStream::Stats InferStream::stats() const {

@@ -49,7 +49,8 @@ class InferStream {
     bool answered = false;
   };
   using QueryPtr = std::shared_ptr<Query>;
-  /// Error ends the stream: the caller reports it, nothing follows.
+  /// An Error came in the place of its frame. The caller reports it and then calls end(), in that
+  /// order, so that upstream hears of the flow only when the reason is on the bus.
   using Output = std::variant<Frame, EventPtr, QueryPtr, Error>;
 
   struct Stats {
@@ -70,9 +71,13 @@ class InferStream {
 
   // The sink pad's streaming thread.
 
-  /// Blocks while the budget is used up. An Error ends the stream and is the caller's to report.
-  Result<GstFlowReturn> push_frame(BufferPtr buffer, const VideoFormat& format);
-  bool push_event(EventPtr event);
+  /// Blocks while the budget is used up. A frame that can't be submitted is an Error in its place:
+  /// this blocks until it has left, behind the frames before it, and answers GST_FLOW_ERROR.
+  GstFlowReturn push_frame(BufferPtr buffer, const VideoFormat& format);
+  /// As GstQueue: while flow() is not OK, sticky events other than EOS are taken and kept for
+  /// resume(), and the rest is refused with the flow, so that upstream hears downstream's reason
+  /// and not an error of its own event.
+  GstFlowReturn push_event(EventPtr event);
   /// Blocks until the taker has answered; false also when interrupted before its turn.
   bool run_query(GstQuery* query);
 
@@ -81,19 +86,23 @@ class InferStream {
   /// The next thing to send on, waiting for its result. Nothing when flow() is not OK.
   std::optional<Output> next();
   void finish(const QueryPtr& query, bool answered);
-  /// Downstream refused: ends the flow with downstream's reason. True when upstream has sent EOS
-  /// already and so will never see that reason.
+  /// Downstream refused a frame. EOS: it wants none until a new segment, so frames are dropped and
+  /// refused until then, and events still leave. Anything else ends the flow with that reason. True
+  /// when upstream has sent EOS already and so will never see the reason.
   bool end(GstFlowReturn reason);
 
   // Any thread.
 
   /// Drops what is queued, cancels what runs, wakes both threads; returns without waiting for jobs.
   void interrupt();
-  /// Starts the next generation. A stream that ended with an Error stays ended. Returns the sticky
+  /// Starts the next generation; a stream whose failure was claimed stays ended. Returns the sticky
   /// events that were dropped since the last time, latest last: upstream sends them only once, so
   /// they are to be stored on the source pad before anything of the new generation leaves.
   [[nodiscard]] std::vector<EventPtr> resume();
   GstFlowReturn flow() const;
+  /// True for the first caller in the stream's life, who posts its one error: both threads may
+  /// fail. From then on the stream can end, but not begin again.
+  bool claim_failure();
   Stats stats() const;
 
  private:
@@ -106,7 +115,7 @@ class InferStream {
   using IdentityPtr = std::shared_ptr<const Identity>;
 
   struct Waiting {
-    std::variant<Frame, EventPtr, QueryPtr> item;
+    Output item;
     std::optional<SharedBatchExecutor::Future> future;
     std::shared_ptr<Analysis> analysis;
     std::shared_ptr<BufferHold> hold;
@@ -117,10 +126,12 @@ class InferStream {
 
   IdentityPtr identity_for(GstBuffer* buffer);
   IdentityPtr new_identity(std::string stream_id, GObject* display) const;
-  GstFlowReturn enqueue(Waiting waiting);
-  Error fail_with(Error error);
-  void clear_and(GstFlowReturn flow, bool failed);
+  GstFlowReturn enqueue(Waiting waiting, guint64 epoch);
+  GstFlowReturn enqueue_failure(Error error);
+  void clear_and(GstFlowReturn flow);
   void keep_sticky(EventPtr event);
+  void note_stream_start(GstEvent* event);
+  void drop_frames_until_pushable();
   Output leave(Waiting waiting);
 
   const std::shared_ptr<SharedBatchExecutor> executor_;
@@ -135,8 +146,9 @@ class InferStream {
   std::size_t waiting_events_ = 0;
   std::vector<EventPtr> sticky_;  ///< Dropped, and due to be stored on the source pad.
   GstFlowReturn flow_ = GST_FLOW_FLUSHING;
-  bool failed_ = false;
-  bool eos_ = false;
+  bool failed_ = false;         ///< Somebody posts, or has posted, the stream's error.
+  bool eos_ = false;            ///< From upstream.
+  bool wants_no_more_ = false;  ///< Downstream answered EOS: no frames before a new segment.
   Generation generation_ = 0;
   guint64 epoch_ = 0;  ///< Counts interruptions, to notice one that came and went.
   guint64 next_frame_ = 0;

@@ -73,6 +73,27 @@ TEST_P(L02, GivenABufferTooSmall_WhenPushed_ThenOneErrorAndNoFurtherOutput) {
   EXPECT_EQ(gst_harness_buffers_received(harness_.get()), 0u);
 }
 
+TEST_P(L02, GivenABufferTooSmallBehindGoodFrames_WhenPushed_ThenTheyLeaveBeforeItsError) {
+  play_to_hold({"queue-depth=6"});
+  std::vector<BufferPtr> frames;
+  for (int i = 0; i < 3; ++i) frames.push_back(make_frame(pts(i)));
+  BufferPtr small = make_frame(pts(3), "NV12", 64, 64);
+  hold();
+  for (BufferPtr& frame : frames) {
+    ASSERT_EQ(gst_harness_push(harness_.get(), frame.release()), GST_FLOW_OK);
+  }
+  std::thread upstream(
+      [&] { EXPECT_EQ(gst_harness_push(harness_.get(), small.release()), GST_FLOW_ERROR); });
+  EXPECT_TRUE(eventually([&] { return stat("frames") == 4; }));
+  EXPECT_EQ(gst_harness_buffers_received(harness_.get()), 0u) << "a run ended: little is shown";
+  let_go();
+  upstream.join();
+  EXPECT_EQ(gst_harness_buffers_received(harness_.get()), 3u);
+  const auto said = errors();
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_NE(said[0].find("reading frame 3"), std::string::npos) << said[0];
+}
+
 INSTANTIATE_TEST_SUITE_P(cpu, L02, Values("cpu"));
 INSTANTIATE_TEST_SUITE_P(sim, L02, Values("sim"));
 
@@ -162,6 +183,21 @@ TEST_P(L03, GivenAnUpstreamThatIsBlocked_WhenFlushed_ThenItIsLetGo) {
   EXPECT_LT(steady_clock::now() - begun, milliseconds(100));
   EXPECT_EQ(last, GST_FLOW_FLUSHING);
   EXPECT_EQ(pushed, 2);
+  EXPECT_TRUE(errors().empty());
+}
+
+TEST_P(L03, GivenAnErrorThatWaitsForItsPlace_WhenFlushed_ThenItsPushIsLetGoAndNothingIsPosted) {
+  play_to_hold({"queue-depth=6"});
+  BufferPtr good = make_frame(pts(0));
+  BufferPtr small = make_frame(pts(1), "NV12", 64, 64);
+  hold();
+  ASSERT_EQ(gst_harness_push(harness_.get(), good.release()), GST_FLOW_OK);
+  std::thread upstream(
+      [&] { EXPECT_EQ(gst_harness_push(harness_.get(), small.release()), GST_FLOW_FLUSHING); });
+  EXPECT_TRUE(eventually([&] { return stat("queue") == 2; }));
+  gst_harness_push_event(harness_.get(), gst_event_new_flush_start());
+  upstream.join();
+  gst_harness_push_event(harness_.get(), gst_event_new_flush_stop(TRUE));
   EXPECT_TRUE(errors().empty());
 }
 
@@ -285,6 +321,21 @@ TEST_P(L04, GivenTheNthDeviceCallFails_WhenRun_ThenExactlyOneErrorAndACleanTeard
   EXPECT_TRUE(ran_through);
   EXPECT_GT(failures, 3 * kFrames);
   EXPECT_TRUE(eventually([&] { return sim_->live_storages() == 0; }));
+}
+
+TEST_P(L04, GivenARunThatFailsAndCapsThatAreRefused_WhenBothThreadsReport_ThenOneErrorIsPosted) {
+  play({"policy=latency"});
+  BufferPtr frame = make_frame(pts(0));
+  sim_->hold_jobs(true);
+  sim_->fail_call(sim_->calls() + 2);  // The first, the input's allocation, passes.
+  ASSERT_EQ(gst_harness_push(harness_.get(), frame.release()), GST_FLOW_OK);
+  const CapsPtr odd(gst_caps_from_string(caps("NV12", 127, 128).c_str()));
+  gst_harness_push_event(harness_.get(), gst_event_new_caps(odd.get()));
+  sim_->hold_jobs(false);
+  EXPECT_TRUE(eventually([&] { return stat("held") == 0; }));
+  harness_.reset();  // Joins the thread that reports.
+  const auto said = errors();
+  EXPECT_EQ(said.size(), 1u) << ::testing::PrintToString(said);
 }
 
 INSTANTIATE_TEST_SUITE_P(sim, L04, Values("sim"));

@@ -7,12 +7,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <random>
+#include <functional>
 #include <thread>
 #include <vector>
 
 #include "gst/penanalysis_meta.h"
+#include "gst/testing/flow_story.h"
 #include "gst/testing/lifecycle_fixture.h"
 #include "penstock/base/str_format.h"
 
@@ -37,6 +37,31 @@ class L05 : public Lifecycle {
     gst_segment_init(&segment, GST_FORMAT_TIME);
     segment.start = pts(frame);
     gst_harness_push_event(harness_.get(), gst_event_new_segment(&segment));
+  }
+
+  /// Tells the same story to a peninfer and to a GstQueue, which behaves as upstream may expect of
+  /// an element with a thread of its own.
+  using Story = std::function<void(Downstream&, Answers&)>;
+  void expect_same_as_queue(const Story& story) {
+    play();
+    const std::vector<std::string> ours = answers_to(story);
+    const GstPtr<GstElement> queue(
+        GST_ELEMENT(gst_object_ref_sink(gst_element_factory_make("queue", nullptr))));
+    gst_element_set_bus(queue.get(), bus_.get());
+    harness_.reset(gst_harness_new_with_element(queue.get(), "sink", "src"));
+    gst_harness_set_src_caps_str(harness_.get(), caps().c_str());
+    EXPECT_EQ(ours, answers_to(story));
+    harness_.reset();
+  }
+
+ private:
+  std::vector<std::string> answers_to(const Story& story) {
+    Downstream downstream(harness_.get());
+    Answers answers(harness_.get(), [this] { return make_frame(0); });
+    story(downstream, answers);
+    gst_element_set_state(harness_->element, GST_STATE_NULL);
+    answers.note(str_format("{} errors", errors().size()));
+    return answers.log();
   }
 };
 
@@ -154,6 +179,60 @@ TEST_P(L05, GivenCapsAndATagBehindHeldFrames_WhenFlushed_ThenTheNextFrameLeavesU
   ASSERT_TRUE(gst_tag_list_peek_string_index(tags, GST_TAG_TITLE, 0, &title));
   EXPECT_STREQ(title, "behind");
   EXPECT_TRUE(errors().empty());
+}
+
+TEST_P(L05, GivenADownstreamThatRefuses_WhenFramesAndEventsFollow_ThenTheAnswersAreAQueues) {
+  for (const GstFlowReturn reason :
+       {GST_FLOW_EOS, GST_FLOW_NOT_LINKED, GST_FLOW_ERROR, GST_FLOW_NOT_NEGOTIATED}) {
+    SCOPED_TRACE(gst_flow_get_name(reason));
+    expect_same_as_queue([&](Downstream& downstream, Answers& answers) {
+      downstream.answer = reason;
+      answers.refused_frame();
+      answers.tag();
+      answers.frame();
+      const CapsPtr larger(gst_caps_from_string(caps("NV12", 256, 192).c_str()));
+      answers.event(gst_event_new_caps(larger.get()));
+      answers.frame();
+      answers.event(gst_event_new_gap(0, 40 * GST_MSECOND));
+      answers.frame();
+      answers.event(gst_event_new_eos());
+      answers.frame();
+    });
+  }
+}
+
+TEST_P(L05, GivenADownstreamThatWantedNoMore_WhenASegmentBegins_ThenFramesPassAsThroughAQueue) {
+  expect_same_as_queue([&](Downstream& downstream, Answers& answers) {
+    downstream.answer = GST_FLOW_EOS;
+    answers.refused_frame();
+    const int before = downstream.frames;
+    downstream.answer = GST_FLOW_OK;
+    answers.segment();
+    answers.frame();
+    EXPECT_TRUE(eventually([&] { return downstream.frames > before; }));
+    answers.event(gst_event_new_eos());
+    answers.frame();
+    answers.event(gst_event_new_stream_start("another"));
+    const CapsPtr same(gst_caps_from_string(caps().c_str()));
+    answers.event(gst_event_new_caps(same.get()));
+    answers.segment();
+    answers.frame();
+    EXPECT_TRUE(eventually([&] { return downstream.frames > before + 1; }));
+  });
+}
+
+TEST_P(L05, GivenASourcePadThatWasNotLinked_WhenLinkedAgain_ThenFramesPassAsThroughAQueue) {
+  expect_same_as_queue([&](Downstream& downstream, Answers& answers) {
+    const GstPtr<GstPad> src(gst_pad_get_peer(harness_->sinkpad));
+    gst_pad_unlink(src.get(), harness_->sinkpad);
+    answers.refused_frame();
+    answers.tag();
+    ASSERT_EQ(gst_pad_link(src.get(), harness_->sinkpad), GST_PAD_LINK_OK);
+    answers.frame();
+    EXPECT_TRUE(eventually([&] { return downstream.frames > 0; }));
+    const EventPtr tag(gst_pad_get_sticky_event(harness_->sinkpad, GST_EVENT_TAG, 0));
+    answers.note(tag == nullptr ? "no tag" : "tag");
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(cpu, L05, Values("cpu"));
