@@ -264,7 +264,8 @@ bool get_config_property(const InferConfig& config, guint id, GValue* value) {
   }
 }
 
-Result<OpenedInferencePtr> open_inference(GstElement* element, const InferConfig& config) {
+Result<OpenedInferencePtr> open_inference(GstElement* element, const InferConfig& config,
+                                          OpenedInferencePtr held) {
   const auto negative_but_not_own = [](float value) { return value < 0 && value != -1; };
   if (negative_but_not_own(config.threshold) || negative_but_not_own(config.iou_threshold)) {
     return fail(ErrorKind::kInvalidArgument,
@@ -293,8 +294,12 @@ Result<OpenedInferencePtr> open_inference(GstElement* element, const InferConfig
     if (!inference) return std::unexpected(inference.error());
     return std::make_shared<OpenedInference>(*device, std::move(*inference));
   };
-  if (config.model_instance.empty()) return open();
-  return shared_registry(element)->open(config.model_instance, settings_of(config), open);
+  if (config.model_instance.empty()) {
+    held.reset();
+    return open();
+  }
+  return shared_registry(element)->open(config.model_instance, settings_of(config), std::move(held),
+                                        open);
 }
 
 }  // namespace penstock::gst

@@ -46,6 +46,9 @@ bool get_config_property(const InferConfig& config, guint id, GValue* value);
 
 /// Opens device and model. The device comes by GstContext where one of that id is offered, and
 /// `sim` only ever does. Elements of a pipeline with the same model-instance share the inference.
-Result<OpenedInferencePtr> open_inference(GstElement* element, const InferConfig& config);
+/// `held` is what the element had open so far, if anything: it is let go of before another model is
+/// loaded, so that no two fill the device, and is kept where it serves the new configuration too.
+Result<OpenedInferencePtr> open_inference(GstElement* element, const InferConfig& config,
+                                          OpenedInferencePtr held);
 
 }  // namespace penstock::gst

@@ -40,23 +40,22 @@ namespace {
 
 bool open_model(PenInfer* self) {
   InferConfig config;
+  OpenedInferencePtr held;
   {
     const ObjectLock lock(self);
     config = self->core->config;
+    if (self->core->opened != nullptr && self->core->opened_config == config) return true;
+    held = std::move(self->core->opened);
   }
-  if (self->core->opened != nullptr && self->core->opened_config == config) return true;
-  auto opened = open_inference(GST_ELEMENT(self), config);
+  auto opened = open_inference(GST_ELEMENT(self), config, std::move(held));
   if (!opened) {
     const std::string operation = "opening model '" + config.model + "'";
     post_error(GST_ELEMENT(self), config.device, operation, opened.error());
     return false;
   }
-  OpenedInferencePtr previous;
-  {
-    const ObjectLock lock(self);
-    previous = std::exchange(self->core->opened, std::move(*opened));
-    self->core->opened_config = config;
-  }
+  const ObjectLock lock(self);
+  self->core->opened = std::move(*opened);
+  self->core->opened_config = config;
   return true;
 }
 
@@ -120,9 +119,11 @@ GstStateChangeReturn change_state(GstElement* element, GstStateChange transition
   return result;
 }
 
-/// Above READY, or on the way there.
+/// Above READY, or on the way there. A change that failed leaves its aim standing.
 bool is_running(GstElement* element) {
-  return GST_STATE(element) > GST_STATE_READY || GST_STATE_NEXT(element) > GST_STATE_READY;
+  if (GST_STATE(element) > GST_STATE_READY) return true;
+  return GST_STATE_NEXT(element) > GST_STATE_READY &&
+         GST_STATE_RETURN(element) != GST_STATE_CHANGE_FAILURE;
 }
 
 void set_property(GObject* object, guint id, const GValue* value, GParamSpec* spec) {
@@ -142,15 +143,12 @@ void set_property(GObject* object, guint id, const GValue* value, GParamSpec* sp
 void get_property(GObject* object, guint id, GValue* value, GParamSpec* spec) {
   auto* self = PEN_INFER(object);
   if (id == kStats) {
-    std::shared_ptr<InferStream> stream;
-    OpenedInferencePtr opened;
-    {
-      const ObjectLock lock(self);
-      stream = self->core->stream;
-      opened = self->core->opened;
-    }
-    g_value_take_boxed(value,
-                       make_stats(stream.get(), opened ? opened->device.get() : nullptr).release());
+    // Under the lock, so that who polls never is the last to hold the model.
+    const ObjectLock lock(self);
+    const InferCore& core = *self->core;
+    g_value_take_boxed(
+        value,
+        make_stats(core.stream.get(), core.opened ? core.opened->device.get() : nullptr).release());
     return;
   }
   const ObjectLock lock(self);

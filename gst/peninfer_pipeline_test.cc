@@ -138,5 +138,20 @@ TEST(ModelInstance, GivenOneInstanceWithTwoSettings_WhenStarted_ThenTheSecondIsR
             std::string::npos);
 }
 
+TEST(ModelInstance, GivenTwoUsersInReady_WhenOneChangesItsSettings_ThenItIsRefused) {
+  const GstPtr<GstElement> pipeline(GST_ELEMENT(
+      gst_object_ref_sink(gst_parse_launch((infer("name=a model-instance=m") + " ! fakesink " +
+                                            infer("name=b model-instance=m") + " ! fakesink")
+                                               .c_str(),
+                                           nullptr))));
+  ASSERT_EQ(gst_element_set_state(pipeline.get(), GST_STATE_READY), GST_STATE_CHANGE_SUCCESS);
+  const GstPtr<GstElement> a(gst_bin_get_by_name(GST_BIN(pipeline.get()), "a"));
+  g_object_set(a.get(), "threshold", 0.7f, nullptr);
+  EXPECT_EQ(gst_element_set_state(a.get(), GST_STATE_PAUSED), GST_STATE_CHANGE_FAILURE);
+  g_object_set(a.get(), "threshold", -1.0f, nullptr);
+  EXPECT_NE(gst_element_set_state(a.get(), GST_STATE_PAUSED), GST_STATE_CHANGE_FAILURE);
+  gst_element_set_state(pipeline.get(), GST_STATE_NULL);
+}
+
 }  // namespace
 }  // namespace penstock::gst

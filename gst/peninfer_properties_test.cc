@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <gst/analytics/analytics.h>
 #include <gst/gst.h>
 #include <gtest/gtest.h>
 
@@ -132,7 +133,28 @@ TEST_P(L01, GivenAPropertyChangedInReady_WhenStarted_ThenItTakesEffect) {
   g_object_set(element_, "model", "/nonexistent", nullptr);
   EXPECT_EQ(gst_element_set_state(element_, GST_STATE_PAUSED), GST_STATE_CHANGE_FAILURE);
   EXPECT_EQ(errors().size(), 1u);
+  // It is in READY still.
+  g_object_set(element_, "model", model_folder().c_str(), nullptr);
+  EXPECT_NE(gst_element_set_state(element_, GST_STATE_PAUSED), GST_STATE_CHANGE_FAILURE);
+  EXPECT_TRUE(errors().empty());
   gst_element_set_state(element_, GST_STATE_NULL);
+}
+
+TEST_P(L01, GivenASharedInstanceWithOneUser_WhenChangedInReady_ThenItStartsWithTheNewSettings) {
+  const auto element = make_element({"model-instance=m"});
+  element_ = element.get();
+  ASSERT_EQ(gst_element_set_state(element_, GST_STATE_READY), GST_STATE_CHANGE_SUCCESS);
+  g_object_set(element_, "threshold", 0.95f, nullptr);
+  ASSERT_NE(gst_element_set_state(element_, GST_STATE_PAUSED), GST_STATE_CHANGE_FAILURE)
+      << ::testing::PrintToString(errors());
+  harness_.reset(gst_harness_new_with_element(element_, "sink", "src"));
+  gst_harness_set_src_caps_str(harness_.get(), caps().c_str());
+  EXPECT_EQ(gst_harness_push(harness_.get(), make_frame(0).release()), GST_FLOW_OK);
+  const BufferPtr out(gst_harness_pull(harness_.get()));
+  ASSERT_NE(out, nullptr);
+  GstAnalyticsRelationMeta* meta = gst_buffer_get_analytics_relation_meta(out.get());
+  ASSERT_NE(meta, nullptr);
+  EXPECT_EQ(gst_analytics_relation_get_length(meta), 0u) << "the old threshold finds two";
 }
 
 INSTANTIATE_TEST_SUITE_P(cpu, L01, ::testing::Values("cpu"));

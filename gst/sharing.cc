@@ -84,17 +84,20 @@ void publish_context(GstElement* element, GstContext* context) {
 
 Result<OpenedInferencePtr> InferenceRegistry::open(const std::string& instance,
                                                    const std::string& settings,
-                                                   const Opener& open) {
+                                                   OpenedInferencePtr held, const Opener& open) {
   // Held while opening: elements that start at the same time are to share one model, not load two.
   const std::lock_guard lock(mutex_);
+  if (const auto entry = entries_.find(instance);
+      entry != entries_.end() && entry->second.settings == settings) {
+    if (auto living = entry->second.inference.lock()) return living;
+  }
+  // The caller may have been the only user of what stands in its way.
+  held.reset();
   std::erase_if(entries_, [](const auto& entry) { return entry.second.inference.expired(); });
   if (const auto entry = entries_.find(instance); entry != entries_.end()) {
-    if (auto living = entry->second.inference.lock()) {
-      if (entry->second.settings == settings) return living;
-      return fail(ErrorKind::kInvalidArgument,
-                  str_format("model-instance '{}' is in use with other settings ({}; here {})",
-                             instance, entry->second.settings, settings));
-    }
+    return fail(ErrorKind::kInvalidArgument,
+                str_format("model-instance '{}' is in use with other settings ({}; here {})",
+                           instance, entry->second.settings, settings));
   }
   auto opened = open();
   if (opened) entries_[instance] = {settings, *opened};

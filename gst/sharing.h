@@ -51,9 +51,10 @@ class InferenceRegistry {
   using Opener = std::function<Result<OpenedInferencePtr>()>;
 
   /// The living inference called `instance`, else the one that `open` makes. `settings` describes
-  /// what it was made of; kInvalidArgument when the living one was made of others.
+  /// what it was made of; kInvalidArgument when the living one was made of others and somebody else
+  /// uses it. `held` is what the caller had open so far: it is let go of before another is made.
   Result<OpenedInferencePtr> open(const std::string& instance, const std::string& settings,
-                                  const Opener& open);
+                                  OpenedInferencePtr held, const Opener& open);
 
  private:
   struct Entry {
