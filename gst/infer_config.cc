@@ -103,15 +103,21 @@ Result<Manifest> find_manifest(const InferConfig& config) {
   return manifest;
 }
 
+/// Requests that the executor lets one stream have waiting. Below what the element has promised to
+/// hold, a deep queue would stay empty; the element's own budget bounds it from above.
+std::size_t source_share(const InferConfig& config) {
+  return std::max<std::size_t>(InferenceOptions{}.source_share, config.queue_depth);
+}
+
 /// Everything that decides what an inference computes and how; elements may share it only if equal.
 std::string settings_of(const InferConfig& config) {
   return str_format(
       "model={} device={} policy={} batch-size={} max-wait={} threshold={} iou-threshold={} "
-      "max-objects={} labels={} engine-library={} models-folder={} workers={}",
+      "max-objects={} labels={} engine-library={} models-folder={} workers={} queue-depth={}",
       config.model, config.device, config.policy == Policy::kLatency ? "latency" : "throughput",
       config.batch_size, config.max_wait_ns, config.threshold, config.iou_threshold,
       config.max_objects, config.labels, config.engine_library, config.models_folder,
-      config.workers);
+      config.workers, source_share(config));
 }
 
 }  // namespace
@@ -136,8 +142,9 @@ void install_config_properties(GObjectClass* klass) {
                                         "Largest number of frames, of different streams, in a run",
                                         1, 64, initial.batch_size, kFlags));
   install(kMaxWait, g_param_spec_uint64("max-wait", "Maximum wait",
-                                        "How long a partial batch waits for more frames, in ns", 0,
-                                        10 * GST_SECOND, initial.max_wait_ns, kFlags));
+                                        "How long a partial batch waits for frames of other "
+                                        "elements of the model-instance, in ns",
+                                        0, 10 * GST_SECOND, initial.max_wait_ns, kFlags));
   install(kThreshold,
           g_param_spec_float("threshold", "Threshold",
                              "Smallest confidence of a reported object (-1: the model's own)", -1,
@@ -264,6 +271,11 @@ bool get_config_property(const InferConfig& config, guint id, GValue* value) {
   }
 }
 
+guint64 batch_wait_ns(const InferConfig& config) {
+  const bool others_may_join = !config.model_instance.empty() && config.batch_size > 1;
+  return others_may_join ? config.max_wait_ns : 0;
+}
+
 Result<OpenedInferencePtr> open_inference(GstElement* element, const InferConfig& config,
                                           OpenedInferencePtr held) {
   const auto negative_but_not_own = [](float value) { return value < 0 && value != -1; };
@@ -277,14 +289,14 @@ Result<OpenedInferencePtr> open_inference(GstElement* element, const InferConfig
     if (!device) return std::unexpected(device.error());
     const auto manifest = find_manifest(config);
     if (!manifest) return std::unexpected(manifest.error());
-    // The executor's own default is kept for shallow elements: it is shared by all that name the
-    // same model-instance, and what this element holds is bounded by its own queue-depth.
     InferenceOptions options;
     options.policy = config.policy;
     options.workers = static_cast<int>(config.workers);
-    options.queue_depth = std::max<std::size_t>(options.queue_depth, config.queue_depth);
+    // As the default is: room for the shares of eight elements.
+    options.queue_depth = options.queue_depth / options.source_share * source_share(config);
+    options.source_share = source_share(config);
     options.batch_size = static_cast<int>(config.batch_size);
-    options.max_wait = Nanoseconds(config.max_wait_ns);
+    options.max_wait = Nanoseconds(batch_wait_ns(config));
     options.decode.threshold = config.threshold < 0 ? manifest->threshold : config.threshold;
     options.decode.iou_threshold =
         config.iou_threshold < 0 ? manifest->iou_threshold : config.iou_threshold;

@@ -44,6 +44,10 @@ void install_config_properties(GObjectClass* klass);
 bool set_config_property(InferConfig& config, guint id, const GValue* value);
 bool get_config_property(const InferConfig& config, guint id, GValue* value);
 
+/// How long a partial batch is made to wait: max-wait where another element's frame may join it. A
+/// stream has one frame at most in a batch, so alone it would only ever wait in vain.
+guint64 batch_wait_ns(const InferConfig& config);
+
 /// Opens device and model. The device comes by GstContext where one of that id is offered, and
 /// `sim` only ever does. Elements of a pipeline with the same model-instance share the inference.
 /// `held` is what the element had open so far, if anything: it is let go of before another model is

@@ -54,6 +54,20 @@ GstFlowReturn sink_chain(GstPad*, GstObject* parent, GstBuffer* raw) {
   return stream->push_frame(std::move(buffer), *format);
 }
 
+void set_format(PenInfer* self, const VideoFormat& format) {
+  GstClockTime before = GST_CLOCK_TIME_NONE;
+  {
+    const ObjectLock lock(self);
+    auto& current = self->core->format;
+    if (current) before = current->frame_duration;
+    current = format;
+  }
+  // What the element adds is counted in frames, so the pipeline has to ask again.
+  if (before != format.frame_duration) {
+    gst_element_post_message(GST_ELEMENT(self), gst_message_new_latency(GST_OBJECT(self)));
+  }
+}
+
 GstFlowReturn flow_of(gboolean sent) { return sent ? GST_FLOW_OK : GST_FLOW_ERROR; }
 
 /// With a flow as answer: after a plain FALSE the pad would take downstream's EOS or NOT_LINKED for
@@ -81,8 +95,7 @@ GstFlowReturn sink_event(GstPad* pad, GstObject* parent, GstEvent* raw) {
       gst_event_parse_caps(raw, &caps);
       const auto accepted = accept_caps(caps, device_id(self));
       if (!accepted) return GST_FLOW_NOT_NEGOTIATED;  // Said by name_refused_caps().
-      const ObjectLock lock(self);
-      self->core->format = *accepted;
+      set_format(self, *accepted);
       break;
     }
     default:

@@ -114,7 +114,7 @@ gboolean answer_latency(PenInfer* self, GstQuery* query) {
   basis.frame_duration = core.format ? core.format->frame_duration : GST_CLOCK_TIME_NONE;
   basis.workers = static_cast<guint>(inference.workers());
   basis.interval = core.opened_config.interval;
-  basis.max_wait = core.opened_config.max_wait_ns;
+  basis.max_wait = batch_wait_ns(core.opened_config);
   basis.frame_limit = static_cast<guint>(frame_limit(core.opened_config, inference)) + 1;
   add_latency(query, basis);
   return TRUE;

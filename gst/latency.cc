@@ -15,7 +15,7 @@ void add_latency(GstQuery* query, const LatencyBasis& basis) {
   }
   const GstClockTime most = basis.frame_duration * basis.frame_limit;
   const guint64 frames = guint64{basis.workers} * basis.interval + 1;
-  const GstClockTime least = std::min(basis.frame_duration * frames + basis.max_wait, most);
+  const GstClockTime least = std::min(basis.frame_duration * frames, most) + basis.max_wait;
   if (GST_CLOCK_TIME_IS_VALID(maximum)) maximum += most;
   gst_query_set_latency(query, live, minimum + least, maximum);
 }

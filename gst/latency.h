@@ -16,9 +16,11 @@ struct LatencyBasis {
 };
 
 /// Minimum: an element that keeps up with its stream has a run take up to workers x interval frame
-/// durations, and may have to wait one more for a worker; a sink that allows less drops frames.
-/// Maximum: the frames that may be held. With an unknown frame rate neither can be said: nothing is
-/// added to the minimum but max_wait, and the maximum is unlimited.
+/// durations, and may have to wait one more for a worker, but no longer than the frames that may be
+/// held last; before that its batch may wait for max_wait, whatever is held. A sink that allows
+/// less drops frames. Maximum: the frames that may be held; where that is below the minimum,
+/// upstream is blocked and a live pipeline says so. With an unknown frame rate neither can be said:
+/// nothing is added to the minimum but max_wait, and the maximum is unlimited.
 void add_latency(GstQuery* query, const LatencyBasis& basis);
 
 }  // namespace penstock::gst

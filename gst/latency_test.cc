@@ -48,6 +48,16 @@ TEST(Latency, GivenFewHeldFrames_WhenAsked_ThenTheMinimumIsNoMoreThanTheyLast) {
   EXPECT_EQ(got.maximum, 240 * GST_MSECOND);
 }
 
+TEST(Latency, GivenABatchWaitBeyondTheHeldFrames_WhenAsked_ThenItCountsInFull) {
+  const Reply got = reply(0, 0,
+                          {.frame_duration = 40 * GST_MSECOND,
+                           .workers = 1,
+                           .max_wait = 2 * GST_SECOND,
+                           .frame_limit = 6});
+  EXPECT_EQ(got.minimum, 2 * GST_SECOND + 2 * 40 * GST_MSECOND);
+  EXPECT_EQ(got.maximum, 240 * GST_MSECOND) << "no more than that can be held";
+}
+
 TEST(Latency, GivenNoFrameRate_WhenAsked_ThenTheMaximumIsUnlimited) {
   const Reply got = reply(GST_MSECOND, 2 * GST_MSECOND, {.max_wait = 3 * GST_MSECOND});
   EXPECT_EQ(got.minimum, 4 * GST_MSECOND);

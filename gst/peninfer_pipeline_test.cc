@@ -138,6 +138,16 @@ TEST(ModelInstance, GivenOneInstanceWithTwoSettings_WhenStarted_ThenTheSecondIsR
             std::string::npos);
 }
 
+TEST(ModelInstance, GivenDepthsThatOneShareCantServe_WhenStarted_ThenTheyAreRefused) {
+  for (const auto& [depth, errors] : {std::pair(3, 0u), std::pair(20, 1u)}) {
+    const Outcome got = run(source("NV12", 10) + " ! tee name=t ! queue ! " +
+                            infer(str_format("model-instance=m queue-depth={}", depth)) +
+                            " ! appsink name=out sync=false t. ! queue ! " +
+                            infer("model-instance=m queue-depth=8") + " ! fakesink sync=false");
+    EXPECT_EQ(got.errors.size(), errors) << ::testing::PrintToString(got.errors);
+  }
+}
+
 TEST(ModelInstance, GivenTwoUsersInReady_WhenOneChangesItsSettings_ThenItIsRefused) {
   const GstPtr<GstElement> pipeline(GST_ELEMENT(
       gst_object_ref_sink(gst_parse_launch((infer("name=a model-instance=m") + " ! fakesink " +

@@ -39,6 +39,16 @@ class L05 : public Lifecycle {
     gst_harness_push_event(harness_.get(), gst_event_new_segment(&segment));
   }
 
+  /// Those that peninfer has posted since the last call.
+  int latency_messages() {
+    int count = 0;
+    while (GstMessage* raw = gst_bus_pop(bus_.get())) {
+      const GstPtr<GstMessage> message(raw);
+      count += GST_MESSAGE_TYPE(raw) == GST_MESSAGE_LATENCY;
+    }
+    return count;
+  }
+
   /// Tells the same story to a peninfer and to a GstQueue, which behaves as upstream may expect of
   /// an element with a thread of its own.
   using Story = std::function<void(Downstream&, Answers&)>;
@@ -104,12 +114,58 @@ TEST_P(L05, GivenTheAllocationPromise_WhenUpstreamPushesWithoutEnd_ThenNeverMore
   EXPECT_TRUE(eventually([&] { return alive.now == 0; }));
 }
 
+TEST_P(L05, GivenADeepQueue_WhenUpstreamPushesWithoutEnd_ThenThePromiseIsReachedAndNotPassed) {
+  play_to_hold({"queue-depth=20", "policy=latency"});
+  const guint promise = promised();
+  EXPECT_EQ(promise, 20u + 1 + 1);
+  std::vector<BufferPtr> frames;
+  for (int i = 0; i < 30; ++i) frames.push_back(make_frame(pts(i)));
+  hold();
+  std::thread upstream([&] {
+    for (BufferPtr& frame : frames) {
+      if (gst_harness_push(harness_.get(), frame.release()) != GST_FLOW_OK) return;
+    }
+  });
+  EXPECT_TRUE(eventually([&] { return stat("held") == promise; })) << stat("held");
+  gst_harness_push_event(harness_.get(), gst_event_new_flush_start());
+  upstream.join();
+  EXPECT_EQ(stat("held-max"), promise);
+  let_go();
+}
+
 TEST_P(L05, GivenALiveUpstream_WhenAskedForLatency_ThenRunsAndHeldFramesAreTold) {
   play({"queue-depth=4", "policy=latency"});
   gst_harness_set_live(harness_.get(), TRUE);
   gst_harness_set_upstream_latency(harness_.get(), 10 * GST_MSECOND);
   // One worker: a run of up to one frame duration, and one to wait for it.
   EXPECT_EQ(gst_harness_query_latency(harness_.get()), (10 + 2 * 40) * GST_MSECOND);
+}
+
+TEST_P(L05, GivenCapsOfAnotherFrameRate_WhenTheyCome_ThenThePipelineIsToldToAskAgain) {
+  play({"policy=latency"});
+  gst_harness_set_live(harness_.get(), TRUE);
+  EXPECT_EQ(latency_messages(), 1) << "there was no frame rate before";
+  gst_harness_set_src_caps_str(harness_.get(), caps("NV12", 256, 192).c_str());
+  EXPECT_EQ(latency_messages(), 0) << "the size says nothing about latency";
+  std::string faster = caps();
+  faster.replace(faster.find("25/1"), 4, "50/1");
+  gst_harness_set_src_caps_str(harness_.get(), faster.c_str());
+  EXPECT_EQ(latency_messages(), 1);
+  EXPECT_EQ(gst_harness_query_latency(harness_.get()), 2 * 20 * GST_MSECOND);
+}
+
+TEST_P(L05, GivenALongMaximumWait_WhenAskedForLatency_ThenItCountsWhereBatchesAreShared) {
+  play({"queue-depth=2", "policy=latency", "batch-size=4", "max-wait=1000000000",
+        "model-instance=m"});
+  gst_harness_set_live(harness_.get(), TRUE);
+  EXPECT_EQ(gst_harness_query_latency(harness_.get()), GST_SECOND + 2 * 40 * GST_MSECOND);
+  // Nobody can join the batches of an element on its own, nor those of one.
+  for (const std::string alone : {"model-instance=", "batch-size=1"}) {
+    play({"queue-depth=2", "policy=latency", "batch-size=4", "max-wait=1000000000",
+          "model-instance=m", alone});
+    gst_harness_set_live(harness_.get(), TRUE);
+    EXPECT_EQ(gst_harness_query_latency(harness_.get()), 2 * 40 * GST_MSECOND);
+  }
 }
 
 TEST_P(L05, GivenEventsBetweenFrames_WhenTheyPass_ThenEveryOneKeepsItsPlace) {
