@@ -6,11 +6,13 @@
 #include <gst/video/video.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gst/penanalysis_meta.h"
-#include "gst/testing/infer_fixture.h"
+#include "gst/testing/lifecycle_fixture.h"
 
 namespace penstock::gst {
 namespace {
@@ -94,39 +96,80 @@ INSTANTIATE_TEST_SUITE_P(sim, V04, Values("sim"));
 
 // ---- V05 ----
 
-class V05 : public Frames {};
+/// A frame whose memory only borrows its display, as a VA frame's does: storage memory keeps a
+/// reference, which this takes away until it goes. It holds the display and the memory itself, so
+/// that both outlive whoever is watched.
+class BorrowedDisplay {
+ public:
+  explicit BorrowedDisplay(std::function<BufferPtr(GObject*)> make_frame)
+      : display_(G_OBJECT(g_object_new(G_TYPE_OBJECT, nullptr))),
+        buffer_(make_frame(display_.get())),
+        memory_(gst_buffer_get_memory(buffer_.get(), 0)) {
+    g_object_unref(display_.get());
+  }
+  BorrowedDisplay(const BorrowedDisplay&) = delete;
+  BorrowedDisplay& operator=(const BorrowedDisplay&) = delete;
+  ~BorrowedDisplay() { g_object_ref(display_.get()); }
 
-void note_gone(gpointer gone, GObject*) { *static_cast<bool*>(gone) = true; }
+  BufferPtr take_frame() { return std::move(buffer_); }
+  /// References of others: streams and jobs.
+  guint keepers() const { return g_atomic_int_get(&display_.get()->ref_count) - 1; }
+
+ private:
+  const GstPtr<GObject> display_;
+  BufferPtr buffer_;
+  const GstPtr<GstMemory> memory_;
+};
+
+class V05 : public Frames {
+ protected:
+  std::function<BufferPtr(GObject*)> frame_maker() {
+    return [this](GObject* display) {
+      return make_frame(pts(0), "NV12", kFrameSide, kFrameSide, 0, display);
+    };
+  }
+};
 
 TEST_P(V05, GivenAStreamsDisplay_WhenItsBuffersAreGone_ThenTheStreamKeepsItUntilTheNextStream) {
   play();
-  bool gone = false;
-  GstPtr<GObject> display(G_OBJECT(g_object_new(G_TYPE_OBJECT, nullptr)));
-  g_object_weak_ref(display.get(), note_gone, &gone);
-  through(make_frame(pts(0), "NV12", kFrameSide, kFrameSide, 0, display.get()));
-  display.reset();
-  EXPECT_FALSE(gone);
+  BorrowedDisplay display(frame_maker());
+  through(display.take_frame());
+  EXPECT_EQ(display.keepers(), 1u);
   start_stream("another");
   through(make_frame(pts(1)));
-  EXPECT_TRUE(gone);
+  EXPECT_EQ(display.keepers(), 0u);
 }
 
-TEST_P(V05, GivenAJobInFlight_WhenTheStreamChangesDisplay_ThenTheJobKeepsItsOwn) {
+TEST_P(V05, GivenAJobInFlight_WhenItsStreamHasGoneOnWithoutTheDisplay_ThenTheJobKeepsIt) {
   play();
-  bool gone = false;
-  GstPtr<GObject> display(G_OBJECT(g_object_new(G_TYPE_OBJECT, nullptr)));
-  g_object_weak_ref(display.get(), note_gone, &gone);
-  BufferPtr first = make_frame(pts(0), "NV12", kFrameSide, kFrameSide, 0, display.get());
+  BorrowedDisplay display(frame_maker());
   BufferPtr second = make_frame(pts(1));
-  display.reset();
   sim_->hold_jobs(true);
-  gst_harness_push(harness_.get(), first.release());
+  gst_harness_push(harness_.get(), display.take_frame().release());
+  EXPECT_TRUE(eventually([&] { return sim_->jobs_pending() > 0; }));
   gst_harness_push(harness_.get(), second.release());
-  EXPECT_FALSE(gone);
+  // Drops all that waits, so that nothing but the job is left of the frame.
+  gst_harness_push_event(harness_.get(), gst_event_new_flush_start());
+  gst_harness_push_event(harness_.get(), gst_event_new_flush_stop(TRUE));
+  EXPECT_EQ(display.keepers(), 1u);
+  sim_->hold_jobs(false);
+  EXPECT_TRUE(eventually([&] { return display.keepers() == 0; }));
+}
+
+TEST_P(V05, GivenAJobInFlight_WhenItsStreamChangesDisplay_ThenBothLeaveAndTheFirstIsLetGo) {
+  play();
+  BorrowedDisplay display(frame_maker());
+  BorrowedDisplay other(frame_maker());
+  sim_->hold_jobs(true);
+  gst_harness_push(harness_.get(), display.take_frame().release());
+  gst_harness_push(harness_.get(), other.take_frame().release());
+  EXPECT_GE(display.keepers(), 1u);
+  EXPECT_GE(other.keepers(), 1u);
   sim_->hold_jobs(false);
   pull();
   pull();
-  EXPECT_TRUE(gone);
+  EXPECT_EQ(display.keepers(), 0u);
+  EXPECT_EQ(other.keepers(), 1u) << "the stream's own, now";
 }
 
 INSTANTIATE_TEST_SUITE_P(sim, V05, Values("sim"));
