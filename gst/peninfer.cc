@@ -146,9 +146,7 @@ void get_property(GObject* object, guint id, GValue* value, GParamSpec* spec) {
     // Under the lock, so that who polls never is the last to hold the model.
     const ObjectLock lock(self);
     const InferCore& core = *self->core;
-    g_value_take_boxed(
-        value,
-        make_stats(core.stream.get(), core.opened ? core.opened->device.get() : nullptr).release());
+    g_value_take_boxed(value, make_stats(core.stream.get(), core.opened.get()).release());
     return;
   }
   const ObjectLock lock(self);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "gst/penanalysis_meta.h"
+#include "gst/sharing.h"
 #include "gst/testing/lifecycle_fixture.h"
 
 namespace penstock::gst {
@@ -199,6 +200,56 @@ TEST_P(V06, GivenTheSameStreamStartAgain_WhenFramesFollow_ThenTheSourceGoesOn) {
   start_stream("first");
   const BufferPtr out = through(make_frame(pts(1)));
   EXPECT_EQ(read_analysis(out.get())->result.frame, 1u);
+}
+
+TEST_P(V06, GivenANewStreamStart_WhenFramesFollow_ThenOnePreprocessorIsMadeAndNoneForTheSame) {
+  play({"policy=latency"});
+  start_stream("first");
+  through(make_frame(pts(0)));
+  EXPECT_EQ(stat("preprocessors"), 1u);
+  start_stream("first");
+  through(make_frame(pts(1)));
+  EXPECT_EQ(stat("preprocessors"), 1u);
+  start_stream("second");
+  for (int i = 2; i < 5; ++i) through(make_frame(pts(i)));
+  EXPECT_EQ(stat("preprocessors"), 2u);
+}
+
+TEST_P(V06, GivenTwoElementsWithOneModel_WhenOneBeginsANewStream_ThenTheOthersIsUntouched) {
+  play({"policy=latency", "model-instance=m"});
+  through(make_frame(pts(0)));
+  const ContextPtr shared(gst_element_get_context(element_, kInferenceContext));
+  const GstPtr<GstElement> other = make_element({"policy=latency", "model-instance=m"});
+  gst_element_set_context(other.get(), shared.get());
+  const HarnessPtr harness(gst_harness_new_with_element(other.get(), "sink", "src"));
+  gst_harness_set_src_caps_str(harness.get(), caps().c_str());
+  const auto through_other = [&] {
+    EXPECT_EQ(gst_harness_push(harness.get(), make_frame(pts(0)).release()), GST_FLOW_OK);
+    const BufferPtr out(gst_harness_pull(harness.get()));
+  };
+  through_other();
+  EXPECT_EQ(stat("preprocessors"), 2u);
+  start_stream("another");
+  through(make_frame(pts(1)));
+  EXPECT_EQ(stat("preprocessors"), 3u);
+  through_other();
+  through(make_frame(pts(2)));
+  EXPECT_EQ(stat("preprocessors"), 3u);
+}
+
+TEST_P(V06, GivenAnotherDisplay_WhenAFrameHasIt_ThenOnePreprocessorIsMade) {
+  play({"policy=latency"});
+  const GstPtr<GObject> a(G_OBJECT(g_object_new(G_TYPE_OBJECT, nullptr)));
+  const GstPtr<GObject> b(G_OBJECT(g_object_new(G_TYPE_OBJECT, nullptr)));
+  guint64 made = 0;
+  for (GObject* display : {a.get(), b.get(), a.get()}) {
+    // System memory has no display, so nothing changes there.
+    if (is_sim() || made == 0) ++made;
+    for (int i = 0; i < 2; ++i) {
+      through(make_frame(pts(i), "NV12", kFrameSide, kFrameSide, 0, display));
+      EXPECT_EQ(stat("preprocessors"), made);
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(cpu, V06, Values("cpu"));

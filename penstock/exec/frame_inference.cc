@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -89,6 +90,11 @@ class OpenedFrameInference final : public FrameInference {
   SharedBatchExecutor& executor() override { return *executor_; }
   const Manifest& manifest() const override { return stage_.manifest; }
   int workers() const override { return workers_; }
+  std::uint64_t preprocessors() const override {
+    std::uint64_t made = 0;
+    for (const auto& cache : caches_) made += cache->made();
+    return made;
+  }
 
  private:
   const FrameStage stage_;

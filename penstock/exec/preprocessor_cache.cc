@@ -16,6 +16,7 @@ Result<std::shared_ptr<Preprocessor>> PreprocessorCache::get(const SourceId& sou
   }
   auto made = Preprocessor::create(device_, spec_);
   if (!made) return std::unexpected(std::move(made).error());
+  ++made_;
   entries_.emplace_front(source, std::move(*made));
   if (entries_.size() > kMaxStreams) {
     evicted = std::move(entries_.back().second);
@@ -36,6 +37,11 @@ void PreprocessorCache::drop(const SourceId& source) {
 std::size_t PreprocessorCache::size() const {
   const std::lock_guard lock(mutex_);
   return entries_.size();
+}
+
+std::uint64_t PreprocessorCache::made() const {
+  const std::lock_guard lock(mutex_);
+  return made_;
 }
 
 }  // namespace penstock

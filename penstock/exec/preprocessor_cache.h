@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -26,6 +27,8 @@ class PreprocessorCache {
   Result<std::shared_ptr<Preprocessor>> get(const SourceId& source);
   void drop(const SourceId& source);
   std::size_t size() const;
+  /// Preprocessors made so far.
+  std::uint64_t made() const;
 
  private:
   using Entry = std::pair<SourceId, std::shared_ptr<Preprocessor>>;
@@ -34,6 +37,7 @@ class PreprocessorCache {
   const PreprocessSpec spec_;
   mutable std::mutex mutex_;
   std::list<Entry> entries_;  // Most recently used first.
+  std::uint64_t made_ = 0;
 };
 
 }  // namespace penstock
