@@ -66,7 +66,6 @@ TEST_P(V01, GivenAnotherFormat_WhenNegotiated_ThenTheFormatIsNamed) {
 
 TEST_P(V01, GivenAnotherMediaType_WhenNegotiated_ThenItIsNamed) {
   expect_refused("audio/x-raw,rate=48000", "audio/x-raw");
-  expect_refused("multistream/x-analytics-batch(meta:GstAnalyticsBatchMeta)", "batch");
 }
 
 TEST_P(V01, GivenPads_WhenAskedForCaps_ThenOnlyTheDevicesAreOffered) {
@@ -82,6 +81,17 @@ TEST_P(V01, GivenPads_WhenAskedForCaps_ThenOnlyTheDevicesAreOffered) {
 
 INSTANTIATE_TEST_SUITE_P(cpu, V01, Values("cpu"));
 INSTANTIATE_TEST_SUITE_P(sim, V01, Values("sim"));
+
+// V01 promises batches; this release has not got them, and says so.
+class StreamBatch : public Negotiation {};
+
+TEST_P(StreamBatch, GivenABatch_WhenNegotiated_ThenItIsRefusedByName) {
+  expect_refused("multistream/x-analytics-batch(meta:GstAnalyticsBatchMeta)",
+                 "'multistream/x-analytics-batch' (batches) is not supported yet");
+}
+
+INSTANTIATE_TEST_SUITE_P(cpu, StreamBatch, Values("cpu"));
+INSTANTIATE_TEST_SUITE_P(sim, StreamBatch, Values("sim"));
 
 class V02 : public Negotiation {};
 
