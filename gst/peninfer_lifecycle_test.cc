@@ -8,8 +8,12 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <random>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "gst/penanalysis_meta.h"
@@ -254,12 +258,12 @@ TEST_P(L03, GivenTeardownAtRandomMoments_WhenRepeated_ThenNothingIsLeftBehind) {
     g_thread_pool_stop_unused_threads();
     return entries("/proc/self/task") <= threads;
   }));
-  // The directory iterator itself has one open while it counts, both times.
-  if (sim_ == nullptr) {
-    EXPECT_EQ(entries("/proc/self/fd"), fds);
-  } else {
+  if (sim_ != nullptr) {
+    sim_->wait_idle();
     EXPECT_TRUE(eventually([&] { return sim_->live_storages() == storages; }));
   }
+  // The directory iterator itself has one open while it counts, both times.
+  EXPECT_EQ(entries("/proc/self/fd"), fds);
 }
 
 INSTANTIATE_TEST_SUITE_P(cpu, L03, Values("cpu"));
