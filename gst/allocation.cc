@@ -3,6 +3,8 @@
 
 #include <gst/video/video.h>
 
+#include <utility>
+
 #include "gst/gst_ptr.h"
 
 namespace penstock::gst {

@@ -2,7 +2,10 @@
 #include "gst/buffer_frame.h"
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "gst/storage_memory.h"

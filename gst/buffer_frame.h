@@ -8,6 +8,7 @@
 #include <gst/gst.h>
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "gst/gst_ptr.h"

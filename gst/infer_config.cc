@@ -2,6 +2,8 @@
 #include "gst/infer_config.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gst/infer_element.h"
 
+#include <cstddef>
+
 #include "gst/bus_error.h"
 
 namespace penstock::gst {

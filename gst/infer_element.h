@@ -6,6 +6,7 @@
 
 #include <gst/gst.h>
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>

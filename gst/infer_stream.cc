@@ -2,6 +2,8 @@
 #include "gst/infer_stream.h"
 
 #include <atomic>
+#include <cstddef>
+#include <string>
 #include <utility>
 
 #include "gst/storage_memory.h"

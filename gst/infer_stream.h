@@ -5,16 +5,18 @@
 // serialized queries keep their place between them. It knows no pads: one thread pushes (the sink
 // pad's), one takes (the source pad's task), any thread interrupts.
 //
-//   stream.push_frame(buffer, format);                  // sink pad; blocks while the budget is
-//   used up while (auto output = stream.next()) { ... }         // source pad's task
-//   stream.interrupt(); ...; stream.resume();           // flush, or stop
+//   stream.push_frame(buffer, format);           // sink pad; waits for a place in the budget
+//   while (auto output = stream.next()) { ... }  // source pad's task
+//   stream.interrupt(); ...; stream.resume();    // flush, or stop
 #pragma once
 
 #include <condition_variable>
+#include <cstddef>
 #include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <variant>
 #include <vector>
 

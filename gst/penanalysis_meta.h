@@ -4,8 +4,9 @@
 // GstAnalytics relations that stock elements read. The content is immutable and shared: a full
 // buffer copy carries the same Analysis on, a copy of a region drops it (contract G02).
 //
-//   if (auto analysis = penstock::gst::read_analysis(buffer)) line =
-//   to_json_line(analysis->result);
+//   if (const Analysis* analysis = read_analysis(buffer)) {
+//     line = to_json_line(analysis->result);
+//   }
 #pragma once
 
 #include <gst/gst.h>

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <memory>
+
 #include "gst/gst_ptr.h"
 
 namespace penstock::gst {

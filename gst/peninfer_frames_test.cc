@@ -6,6 +6,7 @@
 #include <gst/video/video.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gst/storage_memory.h"
 
+#include <cstddef>
 #include <utility>
 
 G_BEGIN_DECLS

@@ -7,6 +7,8 @@
 
 #include <gst/gst.h>
 
+#include <cstddef>
+
 #include "gst/gst_ptr.h"
 #include "penstock/memory/storage.h"
 

@@ -4,7 +4,9 @@
 #include <gst/base/gstbasetransform.h>
 #include <gst/video/video.h>
 
+#include <cstddef>
 #include <cstring>
+#include <mutex>
 #include <span>
 #include <vector>
 

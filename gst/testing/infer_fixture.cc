@@ -4,6 +4,7 @@
 #include <gst/video/video.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <system_error>
 
 #include "gst/sharing.h"

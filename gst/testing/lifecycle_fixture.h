@@ -6,6 +6,7 @@
 #include <gst/check/gstharness.h>
 
 #include <chrono>
+#include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <iterator>
