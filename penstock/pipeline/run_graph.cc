@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <format>
 
+#include "penstock/base/str_format.h"
 #include "penstock/pipeline/source.h"
 
 namespace penstock {
@@ -14,12 +14,11 @@ namespace {
 
 // openh264's default of 128 kbit/s smears a street scene; 0.2 bits a pixel keeps labels readable.
 constexpr double kBitsPerPixel = 0.2;
-constexpr double kAssumedFrameRate = 25;
 
 Result<void> set_property(GstElement* element, const std::string& name, const std::string& value) {
   GObjectClass* type = G_OBJECT_GET_CLASS(element);
   if (g_object_class_find_property(type, name.c_str()) == nullptr) {
-    return fail(ErrorKind::kInvalidArgument, std::format("peninfer has no property '{}'", name));
+    return fail(ErrorKind::kInvalidArgument, str_format("peninfer has no property '{}'", name));
   }
   gst_util_set_object_arg(G_OBJECT(element), name.c_str(), value.c_str());
   return {};
@@ -42,7 +41,7 @@ GstPadProbeReturn answer_video_meta(GstPad*, GstPadProbeInfo* info, gpointer) {
 Result<void> link(GstElement* from, GstElement* to) {
   if (gst_element_link(from, to)) return {};
   return fail(ErrorKind::kInternal,
-              std::format("cannot link {} to {}", GST_ELEMENT_NAME(from), GST_ELEMENT_NAME(to)));
+              str_format("cannot link {} to {}", GST_ELEMENT_NAME(from), GST_ELEMENT_NAME(to)));
 }
 
 Result<GstElement*> add(GstElement* bin, const char* factory, const char* name) {
@@ -93,10 +92,10 @@ Result<void> RunGraph::add_infer(const RunOptions& options) {
   PENSTOCK_TRY(set_property(infer_, "device", options.device));
   PENSTOCK_TRY(set_property(infer_, "policy", options.policy));
   if (options.threshold) {
-    PENSTOCK_TRY(set_property(infer_, "threshold", std::format("{}", *options.threshold)));
+    PENSTOCK_TRY(set_property(infer_, "threshold", str_format("{}", *options.threshold)));
   }
   if (options.iou_threshold) {
-    PENSTOCK_TRY(set_property(infer_, "iou-threshold", std::format("{}", *options.iou_threshold)));
+    PENSTOCK_TRY(set_property(infer_, "iou-threshold", str_format("{}", *options.iou_threshold)));
   }
   for (const auto& [name, value] : options.properties) {
     PENSTOCK_TRY(set_property(infer_, name, value));
@@ -178,8 +177,8 @@ Result<std::string> RunGraph::prepare_video(const VideoShape& shape) {
   PENSTOCK_TRY(link(overlay_, draw_convert_));
   PENSTOCK_TRY(link(draw_convert_, encoder_));
   gst_element_sync_state_with_parent(draw_convert_);
-  return std::format("plan: the video output converts {} to I420 for the encoder (draw-convert)",
-                     shape.format);
+  return str_format("plan: the video output converts {} to I420 for the encoder (draw-convert)",
+                    shape.format);
 }
 
 std::string RunGraph::decoder_name() const {

@@ -21,6 +21,9 @@
 
 namespace penstock {
 
+/// What a video output counts on when the source states no rate, in frames a second.
+inline constexpr int kAssumedFrameRate = 25;
+
 class RunGraph {
  public:
   static Result<std::unique_ptr<RunGraph>> build(const RunOptions& options);

@@ -2,11 +2,11 @@
 #include "penstock/pipeline/run_probes.h"
 
 #include <cmath>
-#include <format>
 #include <optional>
 #include <utility>
 
 #include "penstock/base/log.h"
+#include "penstock/base/str_format.h"
 
 namespace penstock {
 
@@ -91,30 +91,30 @@ bool RunProbes::take_caps(GstCaps* caps) {
   auto shape = shape_of(caps);
   if (!intake || !shape) {
     Error error = !intake ? std::move(intake).error() : std::move(shape).error();
-    fail(std::move(error).context(std::format("source '{}'", options_.source.text)),
+    fail(std::move(error).context(str_format("source '{}'", options_.source.text)),
          RunPart::kSource);
     return false;
   }
   if (*intake == Intake::kConvert) {
     if (!options_.convert) {
       fail(Error(ErrorKind::kUnsupported,
-                 std::format("source '{}': pixel format {} needs a convert stage, which "
-                             "costs a copy of every frame; allow it with --convert",
-                             options_.source.text, shape->format)),
+                 str_format("source '{}': pixel format {} needs a convert stage, which "
+                            "costs a copy of every frame; allow it with --convert",
+                            options_.source.text, shape->format)),
            RunPart::kSource);
       return false;
     }
-    plan(std::format("plan: a convert stage makes I420 of the decoder's {}", shape->format));
+    plan(str_format("plan: a convert stage makes I420 of the decoder's {}", shape->format));
     record_.set_converting();
   }
   const VideoShape previous = record_.shape();
   if (previous.width != 0 && !options_.video.empty() &&
       (previous.width != shape->width || previous.height != shape->height)) {
     fail(Error(ErrorKind::kUnsupported,
-               std::format("source '{}': the picture size changes from {}x{} to {}x{}, and one MP4 "
-                           "holds one size; leave out --out video= to analyse it all",
-                           options_.source.text, previous.width, previous.height, shape->width,
-                           shape->height)),
+               str_format("source '{}': the picture size changes from {}x{} to {}x{}, and one MP4 "
+                          "holds one size; leave out --out video= to analyse it all",
+                          options_.source.text, previous.width, previous.height, shape->width,
+                          shape->height)),
          RunPart::kSource);
     return false;
   }
@@ -186,7 +186,7 @@ void RunProbes::take_frame(GstPad* pad, GstBuffer* buffer) {
 GstPadProbeReturn RunProbes::on_drawn(GstPad*, GstPadProbeInfo* info, gpointer self) {
   RunProbes& probes = *static_cast<RunProbes*>(self);
   if ((GST_PAD_PROBE_INFO_TYPE(info) & GST_PAD_PROBE_TYPE_BUFFER) == 0) {
-    probes.note_timing(GST_PAD_PROBE_INFO_EVENT(info));
+    GST_PAD_PROBE_INFO_DATA(info) = probes.note_timing(GST_PAD_PROBE_INFO_EVENT(info));
     return GST_PAD_PROBE_OK;
   }
   GstBuffer* buffer = GST_PAD_PROBE_INFO_BUFFER(info);
@@ -199,16 +199,29 @@ GstPadProbeReturn RunProbes::on_drawn(GstPad*, GstPadProbeInfo* info, gpointer s
   return GST_PAD_PROBE_OK;
 }
 
-void RunProbes::note_timing(GstEvent* event) {
-  if (GST_EVENT_TYPE(event) == GST_EVENT_CAPS) {
-    GstCaps* caps = nullptr;
-    gst_event_parse_caps(event, &caps);
-    if (const auto shape = shape_of(caps)) times_.set_rate(shape->frame_rate);
-  } else if (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) {
+GstEvent* RunProbes::note_timing(GstEvent* event) {
+  if (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) {
     const GstSegment* segment = nullptr;
     gst_event_parse_segment(event, &segment);
     if (segment->format == GST_FORMAT_TIME) times_.set_start(segment->start);
+    return event;
   }
+  if (GST_EVENT_TYPE(event) != GST_EVENT_CAPS) return event;
+  GstCaps* caps = nullptr;
+  gst_event_parse_caps(event, &caps);
+  const auto shape = shape_of(caps);
+  if (!shape) return event;
+  times_.set_rate(shape->frame_rate);
+  if (shape->frame_rate > 0) return event;
+  // Without a rate openh264enc plans for 0 frames a second, and its buffers are then too small for
+  // a frame that compresses badly. The times of the MP4 stay those of the frames.
+  GstCaps* timed = gst_caps_copy(caps);
+  gst_caps_set_simple(timed, "framerate", GST_TYPE_FRACTION, kAssumedFrameRate, 1, nullptr);
+  GstEvent* with_rate = gst_event_new_caps(timed);
+  gst_event_set_seqnum(with_rate, gst_event_get_seqnum(event));
+  gst_caps_unref(timed);
+  gst_event_unref(event);
+  return with_rate;
 }
 
 GstBuffer* RunProbes::complete_times(GstBuffer* buffer) {
@@ -218,8 +231,8 @@ GstBuffer* RunProbes::complete_times(GstBuffer* buffer) {
     return buffer;
   }
   if (time.pts != GST_BUFFER_PTS(buffer) && !std::exchange(untimed_, true)) {
-    plan(std::format("plan: frames come without times; the video output shows {:g} a second",
-                     double(GST_SECOND) / double(time.duration)));
+    plan(str_format("plan: frames come without times; the video output shows {:g} a second",
+                    double(GST_SECOND) / double(time.duration)));
   }
   buffer = gst_buffer_make_writable(buffer);
   GST_BUFFER_PTS(buffer) = time.pts;

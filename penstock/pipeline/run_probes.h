@@ -53,7 +53,8 @@ class RunProbes {
   bool take_caps(GstCaps* caps);
   void sample_pictures(const VideoShape& shape);
   void take_frame(GstPad* pad, GstBuffer* buffer);
-  void note_timing(GstEvent* event);
+  /// Takes the event and gives back the one that the encoder is to see.
+  GstEvent* note_timing(GstEvent* event);
   /// Takes the buffer and gives it back with the times that the MP4 needs. The JSON keeps the
   /// source's own.
   GstBuffer* complete_times(GstBuffer* buffer);

@@ -6,7 +6,6 @@
 
 #include <cmath>
 #include <filesystem>
-#include <format>
 #include <string>
 
 #include "tests/e2e/clips.h"
@@ -188,6 +187,23 @@ TEST_F(RunTest, GivenNoFrameTimes_WhenRunWithVideo_ThenItHoldsAllFramesAtTheSaid
   const Decoded decoded = decode_file(video);
   EXPECT_EQ(decoded.error, "");
   EXPECT_EQ(decoded.frames, 10);
+}
+
+TEST_F(RunTest, GivenNoFrameRateAndPicturesThatCompressBadly_WhenRunWithVideo_ThenItHoldsThemAll) {
+  const std::filesystem::path clip = folder_ / "snow.h264";
+  make_clip(clip,
+            "videotestsrc pattern=snow num-buffers=30 ! "
+            "video/x-raw,format=I420,width=192,height=192,framerate=25/1 ! openh264enc ! "
+            "h264parse ! video/x-h264,stream-format=byte-stream");
+  const std::string video = (folder_ / "boxes.mp4").string();
+  const std::string json = (folder_ / "boxes.jsonl").string();
+  const Ended ended = run_penstock({"run", "--source", clip.string(), "--model", model_, "--out",
+                                    "video=" + video, "--out", "json=" + json});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(read_json_lines(json).size(), 30u);
+  const Decoded decoded = decode_file(video);
+  EXPECT_EQ(decoded.error, "");
+  EXPECT_EQ(decoded.frames, 30);
 }
 
 TEST_F(RunTest, GivenAModelByName_WhenItIsInTheModelsFolder_ThenItIsFound) {
