@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 
 #include "penstock/base/str_format.h"
 #include "penstock/pipeline/source.h"
@@ -181,24 +182,46 @@ Result<std::string> RunGraph::prepare_video(const VideoShape& shape) {
                     shape.format);
 }
 
-std::string RunGraph::decoder_name() const {
-  if (!GST_IS_BIN(input_)) return {};
-  std::string name;
+GstElement* RunGraph::find_in_input(GstElementFactoryListType types) const {
+  if (!GST_IS_BIN(input_)) return nullptr;
+  GstElement* found = nullptr;
   GstIterator* elements = gst_bin_iterate_recurse(GST_BIN(input_));
   GValue item = G_VALUE_INIT;
   while (gst_iterator_next(elements, &item) == GST_ITERATOR_OK) {
     GstElement* element = GST_ELEMENT(g_value_get_object(&item));
     GstElementFactory* factory = gst_element_get_factory(element);
     if (!GST_IS_BIN(element) && factory != nullptr &&
-        gst_element_factory_list_is_type(
-            factory, GST_ELEMENT_FACTORY_TYPE_DECODER | GST_ELEMENT_FACTORY_TYPE_MEDIA_VIDEO)) {
-      name = GST_OBJECT_NAME(factory);
+        gst_element_factory_list_is_type(factory, types)) {
+      gst_object_replace(reinterpret_cast<GstObject**>(&found), GST_OBJECT(element));
     }
     g_value_reset(&item);
   }
   g_value_unset(&item);
   gst_iterator_free(elements);
+  return found;
+}
+
+std::string RunGraph::decoder_name() const {
+  GstElement* decoder =
+      find_in_input(GST_ELEMENT_FACTORY_TYPE_DECODER | GST_ELEMENT_FACTORY_TYPE_MEDIA_VIDEO);
+  if (decoder == nullptr) return {};
+  const std::string name = GST_OBJECT_NAME(gst_element_get_factory(decoder));
+  gst_object_unref(decoder);
   return name;
+}
+
+std::int64_t RunGraph::stated_duration() const {
+  GstElement* demuxer = find_in_input(GST_ELEMENT_FACTORY_TYPE_DEMUXER);
+  if (demuxer == nullptr) return -1;
+  // Those whose files hold their length. Others (MPEG-TS, MPEG-PS) reckon it from the size and the
+  // bit rate, which is no word of the container.
+  const std::string_view name = GST_OBJECT_NAME(gst_element_get_factory(demuxer));
+  const bool states = name == "qtdemux" || name == "matroskademux" || name == "avidemux" ||
+                      name == "flvdemux" || name == "asfdemux";
+  gint64 duration = -1;
+  if (!states || !gst_element_query_duration(demuxer, GST_FORMAT_TIME, &duration)) duration = -1;
+  gst_object_unref(demuxer);
+  return duration;
 }
 
 }  // namespace penstock

@@ -48,9 +48,15 @@ class RunGraph {
 
   /// The element that decodes video, "" before there is one.
   std::string decoder_name() const;
+  /// How long the source is by its container's own word, in nanoseconds; negative when the
+  /// container does not say and for one that is only estimated from its size.
+  std::int64_t stated_duration() const;
 
  private:
   RunGraph() = default;
+  /// The last element of the input whose factory is of `types`, which the caller owns; null for
+  /// none.
+  GstElement* find_in_input(GstElementFactoryListType types) const;
   Result<void> add_input(const RunOptions& options);
   Result<void> add_infer(const RunOptions& options);
   Result<void> add_video(const RunOptions& options);

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <format>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -13,7 +12,9 @@
 
 #include "penstock/base/deadline.h"
 #include "penstock/base/log.h"
+#include "penstock/base/str_format.h"
 #include "penstock/pipeline/bus_error.h"
+#include "penstock/pipeline/container_size.h"
 #include "penstock/pipeline/picture_sampler.h"
 #include "penstock/pipeline/run_graph.h"
 #include "penstock/pipeline/run_outputs.h"
@@ -27,6 +28,11 @@ namespace {
 // How long outputs may take to close after the run was told to end.
 constexpr Nanoseconds kCloseTimeout = std::chrono::seconds(20);
 constexpr std::size_t kMaxNotes = 16;
+
+// Video that ends earlier than its container says is cut short from this on. Less is usual: muxers
+// round, and the last frame's length is often a guess.
+constexpr std::int64_t kLeastGap = 1'000'000'000;
+constexpr double kLeastGapShare = 0.02;
 
 class RunJob {
  public:
@@ -155,8 +161,8 @@ class RunJob {
     BusError error = read_bus_error(message, options_.source.text, options_.video.string());
     if (error.part == RunPart::kSource && !missing_decoder_.empty()) {
       error.error =
-          Error(ErrorKind::kUnsupported, std::format("source '{}': no decoder for {} is installed",
-                                                     options_.source.text, missing_decoder_));
+          Error(ErrorKind::kUnsupported, str_format("source '{}': no decoder for {} is installed",
+                                                    options_.source.text, missing_decoder_));
       error.part = RunPart::kPipeline;
     }
     // Once it runs, peninfer refuses nothing but the video's caps.
@@ -168,6 +174,15 @@ class RunJob {
       return false;
     }
     if (error.part == RunPart::kSource && refusal_) error = *std::exchange(refusal_, std::nullopt);
+    if (error.part == RunPart::kSource && error.error.kind() == ErrorKind::kCorrupt &&
+        options_.source.kind == SourceKind::kFile) {
+      // Demuxers say that a file is wrong, not that it is not all there.
+      if (const std::uint64_t missing = missing_bytes(options_.source.file); missing > 0) {
+        error.error =
+            Error(ErrorKind::kCorrupt, str_format("{} It is cut short: {} bytes of it are missing",
+                                                  error.error.message(), missing));
+      }
+    }
     // Behind a failed output nothing drains; behind a failed input everything does.
     const bool dead_end = error.part == RunPart::kOutputWrite ||
                           error.part == RunPart::kOutputCreate ||
@@ -225,7 +240,7 @@ class RunJob {
       case GST_MESSAGE_WARNING: {
         GError* warning = nullptr;
         gst_message_parse_warning(message, &warning, nullptr);
-        note(std::format("{}: {}", GST_MESSAGE_SRC_NAME(message), warning->message));
+        note(str_format("{}: {}", GST_MESSAGE_SRC_NAME(message), warning->message));
         g_error_free(warning);
         return false;
       }
@@ -278,9 +293,10 @@ class RunJob {
       video |= (gst_stream_get_stream_type(stream) & GST_STREAM_TYPE_VIDEO) != 0;
     }
     gst_object_unref(collection);
+    video_alone_ = size == 1 && video;
     if (size > 0 && !video) {
       record_.fail(Error(ErrorKind::kUnsupported,
-                         std::format("source '{}' has no video", options_.source.text)),
+                         str_format("source '{}' has no video", options_.source.text)),
                    RunPart::kSource);
     }
   }
@@ -289,18 +305,42 @@ class RunJob {
     const std::uint64_t frames = record_.frames();
     if (stopped_ || record_.has_failed()) return;
     if (frames == 0) {
-      record_.fail(Error(ErrorKind::kCorrupt, std::format("source '{}': no frame could be decoded",
-                                                          options_.source.text)),
+      record_.fail(Error(ErrorKind::kCorrupt, str_format("source '{}': no frame could be decoded",
+                                                         options_.source.text)),
                    RunPart::kSource);
       return;
     }
     if (options_.source.kind != SourceKind::kFile) return;
     if (const std::uint64_t missing = missing_bytes(options_.source.file); missing > 0) {
-      record_.fail(Error(ErrorKind::kCorrupt,
-                         std::format("source '{}' is cut short: {} bytes of it are missing; the {} "
-                                     "frames before the cut were analysed",
-                                     options_.source.text, missing, frames)),
-                   RunPart::kSource);
+      fail_cut_short(str_format("{} bytes of it are missing", missing), frames);
+    } else {
+      check_duration(frames);
+    }
+  }
+
+  void fail_cut_short(const std::string& by, std::uint64_t frames) {
+    record_.fail(Error(ErrorKind::kCorrupt,
+                       str_format("source '{}' is cut short: {}; the {} frames before the cut were "
+                                  "analysed",
+                                  options_.source.text, by, frames)),
+                 RunPart::kSource);
+  }
+
+  /// What missing_bytes() can't see: an end between two parts, or in a container it does not know.
+  void check_duration(std::uint64_t frames) {
+    const std::int64_t stated = graph_->stated_duration();
+    const std::int64_t covered = record_.covered();
+    if (stated <= 0 || covered < 0) return;
+    if (stated - covered <= std::max(kLeastGap, std::int64_t(double(stated) * kLeastGapShare))) {
+      return;
+    }
+    const std::string by = str_format("its container says {:.2f} s and the video ends at {:.2f} s",
+                                      double(stated) / 1e9, double(covered) / 1e9);
+    // The container's length is that of its longest stream.
+    if (video_alone_) {
+      fail_cut_short(by, frames);
+    } else {
+      note(str_format("the source may be cut short: {}; or its sound is longer", by));
     }
   }
 
@@ -334,6 +374,7 @@ class RunJob {
   std::thread closer_;
   std::string missing_decoder_;
   std::optional<BusError> refusal_;  // peninfer's word on the caps
+  bool video_alone_ = false;         // no sound or text beside it in the source
   bool closing_ = false;
   bool playing_ = false;
   bool stopped_ = false;  // by stop_fd

@@ -144,7 +144,10 @@ void RunProbes::sample_pictures(const VideoShape& shape) {
 
 GstPadProbeReturn RunProbes::on_accepted(GstPad*, GstPadProbeInfo* info, gpointer self) {
   RunProbes& probes = *static_cast<RunProbes*>(self);
-  if (probes.record_.accept(gst_buffer_get_size(GST_PAD_PROBE_INFO_BUFFER(info)))) {
+  GstBuffer* buffer = GST_PAD_PROBE_INFO_BUFFER(info);
+  // GST_CLOCK_TIME_NONE becomes negative.
+  if (probes.record_.accept(gst_buffer_get_size(buffer), std::int64_t(GST_BUFFER_PTS(buffer)),
+                            std::int64_t(GST_BUFFER_DURATION(buffer)))) {
     log("pipeline").info("first frame of '{}'", probes.options_.source.text);
   }
   return GST_PAD_PROBE_OK;

@@ -70,8 +70,21 @@ void RunRecord::set_converting() {
   converting_ = true;
 }
 
-bool RunRecord::accept(std::size_t bytes) {
+std::int64_t RunRecord::covered() const {
   const std::lock_guard lock(mutex_);
+  return untimed_ ? -1 : covered_;
+}
+
+bool RunRecord::accept(std::size_t bytes, std::int64_t pts, std::int64_t duration) {
+  const std::lock_guard lock(mutex_);
+  if (pts < 0) {
+    untimed_ = true;
+  } else {
+    // A frame without a length is taken to last as long as the one before it.
+    if (duration < 0 && accepted_pts_ >= 0) duration = pts - accepted_pts_;
+    covered_ = std::max(covered_, pts + std::max<std::int64_t>(duration, 0));
+    accepted_pts_ = pts;
+  }
   const TimePoint now = clock_.now();
   accepted_.push_back(now);
   if (converting_) converted_bytes_ += bytes;

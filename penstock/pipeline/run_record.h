@@ -35,14 +35,18 @@ class RunRecord {
   ProgressState progress(std::int64_t duration) const;
   std::uint64_t frames() const;
   VideoShape shape() const;
+  /// When the last frame that reached peninfer is no longer shown, in nanoseconds from the source's
+  /// start; negative when a frame came without a time.
+  std::int64_t covered() const;
 
   // Streaming threads.
 
   void set_shape(const VideoShape& shape);
   /// From now on frames come out of a convert stage.
   void set_converting();
-  /// A frame of `bytes` reaches peninfer. True for the first of the run.
-  bool accept(std::size_t bytes);
+  /// A frame of `bytes` reaches peninfer, shown from `pts` for `duration` nanoseconds; either
+  /// negative when not known. True for the first of the run.
+  bool accept(std::size_t bytes, std::int64_t pts, std::int64_t duration);
   /// A frame has left peninfer and is written.
   void add(const FrameResult& result, const StageTimes& times);
 
@@ -68,6 +72,9 @@ class RunRecord {
   TimePoint first_frame_{};
   Nanoseconds first_frame_cpu_{};
   std::int64_t last_pts_ = -1;
+  std::int64_t accepted_pts_ = -1;
+  std::int64_t covered_ = 0;
+  bool untimed_ = false;
   bool converting_ = false;
   std::uint64_t converted_bytes_ = 0;
 };

@@ -5,12 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
-#include <cstdint>
 #include <cstring>
-#include <format>
 #include <system_error>
+
+#include "penstock/base/str_format.h"
 
 namespace penstock {
 namespace {
@@ -26,15 +25,15 @@ Result<Source> file_source(std::string_view text, std::filesystem::path path) {
     const auto kind = error == EACCES || error == EPERM     ? ErrorKind::kPermission
                       : error == ENOENT || error == ENOTDIR ? ErrorKind::kNotFound
                                                             : ErrorKind::kIo;
-    return fail(kind, std::format("cannot open source '{}': {}", text,
-                                  std::generic_category().message(error)));
+    return fail(kind, str_format("cannot open source '{}': {}", text,
+                                 std::generic_category().message(error)));
   }
   std::error_code ec;
   if (std::filesystem::is_directory(path, ec)) {
-    return fail(ErrorKind::kNotFound, std::format("source '{}' is a folder, not a video", text));
+    return fail(ErrorKind::kNotFound, str_format("source '{}' is a folder, not a video", text));
   }
   if (std::filesystem::is_regular_file(path, ec) && std::filesystem::file_size(path, ec) == 0) {
-    return fail(ErrorKind::kCorrupt, std::format("source '{}' is empty", text));
+    return fail(ErrorKind::kCorrupt, str_format("source '{}' is empty", text));
   }
   Source source;
   source.kind = SourceKind::kFile;
@@ -126,7 +125,7 @@ Result<Source> parse_source(std::string_view text) {
     gchar* path = g_filename_from_uri(std::string(text).c_str(), nullptr, &error);
     if (path == nullptr) {
       Error wrong(ErrorKind::kInvalidArgument,
-                  std::format("source '{}' is not a file: {}", text, error->message));
+                  str_format("source '{}' is not a file: {}", text, error->message));
       g_error_free(error);
       return std::unexpected(std::move(wrong));
     }
@@ -136,7 +135,7 @@ Result<Source> parse_source(std::string_view text) {
   }
   if (text.find("://") != std::string_view::npos) {
     return fail(ErrorKind::kInvalidArgument,
-                std::format("source '{}': only files and rtsp:// addresses are supported", text));
+                str_format("source '{}': only files and rtsp:// addresses are supported", text));
   }
   return file_source(text, std::filesystem::path(text));
 }
@@ -145,8 +144,8 @@ Result<GstElement*> make_element(const char* factory, const char* name) {
   GstElement* element = gst_element_factory_make(factory, name);
   if (element == nullptr) {
     return fail(ErrorKind::kUnsupported,
-                std::format("the GStreamer element '{}' is missing; it is usually in {}", factory,
-                            package_of(factory)));
+                str_format("the GStreamer element '{}' is missing; it is usually in {}", factory,
+                           package_of(factory)));
   }
   return element;
 }
@@ -187,24 +186,6 @@ Result<GstElement*> make_decoder(const Source& source) {
     g_signal_connect(*input, "pad-added", G_CALLBACK(link_rtp), *decode);
   }
   return bin;
-}
-
-std::uint64_t missing_bytes(const std::filesystem::path& file) {
-  std::error_code ec;
-  if (!std::filesystem::is_regular_file(file, ec)) return 0;
-  const std::uint64_t size = std::filesystem::file_size(file, ec);
-  if (ec) return 0;
-  const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  std::array<unsigned char, 12> head{};
-  if (!fd.is_valid() || ::pread(fd.get(), head.data(), head.size(), 0) != ssize_t(head.size())) {
-    return 0;
-  }
-  if (std::memcmp(head.data(), "RIFF", 4) != 0 || std::memcmp(head.data() + 8, "AVI ", 4) != 0) {
-    return 0;
-  }
-  const std::uint64_t declared = 8 + (std::uint64_t{head[4]} | std::uint64_t{head[5]} << 8 |
-                                      std::uint64_t{head[6]} << 16 | std::uint64_t{head[7]} << 24);
-  return declared > size ? declared - size : 0;
 }
 
 }  // namespace penstock

@@ -47,8 +47,4 @@ Result<GstElement*> make_decoder(const Source& source);
 /// gst_element_factory_make whose failure says which package usually has it.
 Result<GstElement*> make_element(const char* factory, const char* name = nullptr);
 
-/// Bytes by which a file is shorter than its own header says; 0 when complete or unknown. Knows
-/// AVI, whose demuxer plays a cut file to its end without a word.
-std::uint64_t missing_bytes(const std::filesystem::path& file);
-
 }  // namespace penstock

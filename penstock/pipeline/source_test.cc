@@ -21,12 +21,6 @@ class SourceTest : public testing::Test {
   }
 };
 
-std::string riff(std::uint32_t declared, std::size_t payload) {
-  std::string bytes = "RIFF";
-  for (int i = 0; i < 4; ++i) bytes += char(declared >> (8 * i) & 0xff);
-  return bytes + "AVI " + std::string(payload, 'x');
-}
-
 TEST_F(SourceTest, GivenAddresses_WhenParsed_ThenTheKindIsRight) {
   EXPECT_EQ(parse_source("rtsp://host/stream")->kind, SourceKind::kRtsp);
   EXPECT_EQ(parse_source("rtsps://host/stream")->kind, SourceKind::kRtsp);
@@ -62,16 +56,6 @@ TEST_F(SourceTest, GivenAFifoWithoutWriter_WhenParsed_ThenItIsKeptOpenWithoutWai
   EXPECT_EQ(source->kind, SourceKind::kFile);
   // A writer that does not wait finds a reader only while somebody has the FIFO open for reading.
   EXPECT_TRUE(UniqueFd(::open(fifo.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK)).is_valid());
-}
-
-TEST_F(SourceTest, GivenAviFiles_WhenCut_ThenTheMissingBytesAreKnown) {
-  // A RIFF header counts what follows its first 8 bytes: "AVI " and the payload.
-  EXPECT_EQ(missing_bytes(write("whole.avi", riff(4 + 100, 100))), 0u);
-  EXPECT_EQ(missing_bytes(write("cut.avi", riff(4 + 100, 60))), 40u);
-  EXPECT_EQ(missing_bytes(write("long.avi", riff(4 + 100, 160))), 0u);
-  EXPECT_EQ(missing_bytes(write("not.avi", std::string(200, 'x'))), 0u);
-  EXPECT_EQ(missing_bytes(write("tiny.avi", "RIFF")), 0u);
-  EXPECT_EQ(missing_bytes("/no/such/file"), 0u);
 }
 
 }  // namespace

@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <format>
 #include <fstream>
-#include <functional>
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include "penstock/base/str_format.h"
 #include "penstock/model/testing/test_models.h"
 #include "tests/e2e/clips.h"
 #include "tests/e2e/penstock_process.h"
@@ -119,12 +119,77 @@ TEST_F(BadInput, GivenATruncatedAvi_WhenRun_ThenWhatDecodesIsKeptAndTheCutIsRepo
   EXPECT_LT(lines.size(), 30u);
 }
 
-TEST_F(BadInput, GivenATruncatedMp4_WhenRun_ThenDataError) {
+TEST_F(BadInput, GivenATruncatedMp4_WhenRun_ThenDataErrorThatTellsOfTheCut) {
   const fs::path whole = square_mp4(folder_, 40);
   fs::resize_file(whole, fs::file_size(whole) * 6 / 10);
   const Ended ended = run(whole.string());
   EXPECT_EQ(ended.code, 65) << ended.err;
   expect_one_message(ended, "square.mp4");
+  expect_one_message(ended, "is cut short");
+}
+
+struct Container {
+  const char* name;
+  const char* muxer;
+};
+
+/// Containers that a demuxer plays to the cut without a word.
+class CutShort : public BadInput, public testing::WithParamInterface<Container> {};
+
+TEST_P(CutShort, GivenACutInTheMiddle_WhenRun_ThenWhatDecodesIsKeptAndTheMissingBytesAreSaid) {
+  const fs::path clip = folder_ / GetParam().name;
+  make_square_clip(clip, 40,
+                   str_format("openh264enc gop-size=1 ! h264parse ! {}", GetParam().muxer));
+  const auto size = fs::file_size(clip);
+  const Ended whole = run(clip.string());
+  EXPECT_EQ(whole.code, 0) << whole.err;
+  EXPECT_EQ(read_json_lines(json_).size(), 40u);
+
+  fs::resize_file(clip, size * 7 / 10);
+  const Ended ended = run(clip.string());
+  EXPECT_EQ(ended.code, 65) << ended.err;
+  expect_one_message(ended, str_format("{} is cut short", clip.string() + "'"));
+  expect_one_message(ended, "bytes of it are missing");
+  const auto lines = read_json_lines(json_);
+  EXPECT_GE(lines.size(), 15u);
+  EXPECT_LT(lines.size(), 40u);
+}
+
+INSTANTIATE_TEST_SUITE_P(, CutShort,
+                         testing::Values(Container{"cut.mkv", "matroskamux"},
+                                         Container{"cut.mp4", "mp4mux faststart=true"},
+                                         Container{"fragments.mp4",
+                                                   "mp4mux fragment-duration=200"}),
+                         [](const auto& tested) {
+                           std::string name = tested.param.name;
+                           std::ranges::replace(name, '.', '_');
+                           return name;
+                         });
+
+TEST_F(BadInput, GivenAContainerOfUnknownSize_WhenItsVideoIsShorterThanItSays_ThenDataError) {
+  // FLV states how long it is, and nothing states its size in bytes.
+  const fs::path clip = folder_ / "cut.flv";
+  make_square_clip(clip, 100, "openh264enc gop-size=1 ! h264parse ! flvmux");
+  const Ended whole = run(clip.string());
+  EXPECT_EQ(whole.code, 0) << whole.err;
+  fs::resize_file(clip, fs::file_size(clip) / 2);
+  const Ended ended = run(clip.string());
+  EXPECT_EQ(ended.code, 65) << ended.err;
+  expect_one_message(ended, "its container says");
+}
+
+TEST_F(BadInput, GivenSoundLongerThanTheVideo_WhenRun_ThenItIsNotedAndNoError) {
+  const fs::path clip = folder_ / "sound.mkv";
+  make_clip(
+      clip,
+      "matroskamux name=mux audiotestsrc num-buffers=300 ! audio/x-raw,rate=44100,channels=1 ! "
+      "mux. "
+      "videotestsrc num-buffers=25 ! video/x-raw,format=I420,width=64,height=64,framerate=25/1 ! "
+      "openh264enc ! h264parse ! mux. mux.");
+  const Ended ended = run(clip.string());
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(read_json_lines(json_).size(), 25u);
+  EXPECT_NE(ended.out.find("note: the source may be cut short"), std::string::npos) << ended.out;
 }
 
 TEST_F(BadInput, GivenOddSizes_WhenRun_ThenDataErrorNamingTheSize) {
