@@ -10,7 +10,8 @@
 // nothing.
 //
 // The bytes are of others: the parser reads only headers of at most 16 bytes, a bounded number of
-// them, and takes no size for true that does not fit a file. It needs no GStreamer (fuzz_container).
+// them, and takes no size for true that does not fit a file. It needs no GStreamer
+// (fuzz_container).
 #pragma once
 
 #include <cstddef>
@@ -21,15 +22,15 @@
 
 namespace penstock {
 
-/// Fills `to` with the bytes at `offset`; the number it got, less than asked for at the end or on an
-/// error.
+/// Fills `to` with the bytes at `offset`; the number it got, less than asked for at the end or on
+/// an error.
 using ReadAt = std::function<std::size_t(std::uint64_t offset, std::span<unsigned char> to)>;
 
 /// Headers that are read at most; a container of more has an unknown size.
 inline constexpr int kMaxContainerHeaders = 1 << 18;
 
-/// Bytes by which a container of `size` bytes is shorter than it says; 0 when it is complete or does
-/// not say. Any thread; throws only what `read` throws.
+/// Bytes by which a container of `size` bytes is shorter than it says; 0 when it is complete or
+/// does not say. Any thread; throws only what `read` throws.
 std::uint64_t missing_bytes(const ReadAt& read, std::uint64_t size);
 
 /// The same for a regular file; 0 for anything else and for one that can't be read.

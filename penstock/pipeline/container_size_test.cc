@@ -125,7 +125,12 @@ TEST(ContainerSize, GivenMoreHeadersThanTheLimit_ThenTheReadingEnds) {
   const auto missing = missing_bytes(
       [&reads](std::uint64_t, std::span<unsigned char> to) {
         ++reads;
-        std::memcpy(to.data(), "\0\0\0\x08" "free" "\0\0\0\x08" "free", to.size());
+        std::memcpy(to.data(),
+                    "\0\0\0\x08"
+                    "free"
+                    "\0\0\0\x08"
+                    "free",
+                    to.size());
         return to.size();
       },
       std::uint64_t{1} << 40);

@@ -159,10 +159,32 @@ Result<void> RunGraph::add_video(const RunOptions& options) {
   PENSTOCK_TRY(link(parse, mux));
   PENSTOCK_TRY(link(mux, file));
   GstPad* sink = gst_element_get_static_pad(overlay_, "sink");
-  gst_element_add_pad(video_, gst_ghost_pad_new("sink", sink));
+  GstPad* ghost = gst_ghost_pad_new("sink", sink);
+  gst_pad_set_element_private(ghost, this);
+  gst_pad_set_chain_function(ghost, chain_video);
+  gst_element_add_pad(video_, ghost);
   gst_object_unref(sink);
   drawn_ = gst_element_get_static_pad(overlay_, "src");
   return link(infer_, video_);
+}
+
+GstFlowReturn RunGraph::chain_video(GstPad* pad, GstObject* parent, GstBuffer* buffer) {
+  RunGraph& graph = *static_cast<RunGraph*>(gst_pad_get_element_private(pad));
+  if (graph.video_lost_) {
+    gst_buffer_unref(buffer);
+    return GST_FLOW_OK;
+  }
+  const GstFlowReturn flow = gst_proxy_pad_chain_default(pad, parent, buffer);
+  if (flow == GST_FLOW_OK) return flow;
+  graph.video_lost_ = true;
+  // A muxer that failed flushes its pads after it has said why; so does the end of the run.
+  if (flow == GST_FLOW_FLUSHING) return GST_FLOW_OK;
+  gst_element_post_message(
+      graph.pipeline_,
+      gst_message_new_application(GST_OBJECT(graph.pipeline_),
+                                  gst_structure_new(kVideoLost, "reason", G_TYPE_STRING,
+                                                    gst_flow_get_name(flow), nullptr)));
+  return GST_FLOW_OK;
 }
 
 Result<std::string> RunGraph::prepare_video(const VideoShape& shape) {

@@ -9,6 +9,9 @@
 //
 // The parts in brackets exist only when asked for or when the encoder can't take the decoder's
 // format.
+//
+// A failure of `video` stays in it: its error is on the bus, a message named kVideoLost follows,
+// and what peninfer still gives is taken and dropped, so that the analysis can go on.
 #pragma once
 
 #include <gst/gst.h>
@@ -20,6 +23,10 @@
 #include "penstock/pipeline/video_caps.h"
 
 namespace penstock {
+
+/// The application message that says that the video output takes no more frames. Its text "reason"
+/// names the flow that ended it.
+inline constexpr const char* kVideoLost = "penstock-video-lost";
 
 /// What a video output counts on when the source states no rate, in frames a second.
 inline constexpr int kAssumedFrameRate = 25;
@@ -60,6 +67,7 @@ class RunGraph {
   Result<void> add_input(const RunOptions& options);
   Result<void> add_infer(const RunOptions& options);
   Result<void> add_video(const RunOptions& options);
+  static GstFlowReturn chain_video(GstPad* pad, GstObject* parent, GstBuffer* buffer);
 
   GstElement* pipeline_ = nullptr;
   GstElement* input_ = nullptr;
@@ -72,6 +80,7 @@ class RunGraph {
   GstPad* infer_sink_ = nullptr;
   GstPad* infer_src_ = nullptr;
   GstPad* drawn_ = nullptr;
+  bool video_lost_ = false;  // peninfer's push thread only
 };
 
 }  // namespace penstock

@@ -183,12 +183,18 @@ class RunJob {
                                                   error.error.message(), missing));
       }
     }
-    // Behind a failed output nothing drains; behind a failed input everything does.
-    const bool dead_end = error.part == RunPart::kOutputWrite ||
-                          error.part == RunPart::kOutputCreate ||
-                          (closing_ && error.part != RunPart::kSource);
+    const bool of_video =
+        error.part == RunPart::kOutputWrite || error.part == RunPart::kOutputCreate;
+    const bool dead_end = closing_ && !of_video && error.part != RunPart::kSource;
     record_.fail(std::move(error.error), error.part);
-    return dead_end;
+    return of_video ? lose_video() : dead_end;
+  }
+
+  /// The video output has failed, and the pipeline's EOS is not that of the analysis any more: the
+  /// run is over when what peninfer accepted is analysed. True when it is.
+  bool lose_video() {
+    video_lost_ = true;
+    return analysed_;
   }
 
   // ---- the loop
@@ -233,6 +239,8 @@ class RunJob {
       case GST_MESSAGE_ERROR:
         return take_error(message);
       case GST_MESSAGE_EOS:
+        // The muxer ends its file with EOS when it fails, which says nothing of the analysis.
+        if (video_lost_) return analysed_;
         // A refusal that no error of the source followed still fails the run.
         if (refusal_) record_.fail(refusal_->error, refusal_->part);
         check_complete();
@@ -247,6 +255,20 @@ class RunJob {
       case GST_MESSAGE_STREAM_COLLECTION:
         check_collection(message);
         return false;
+      case GST_MESSAGE_APPLICATION: {
+        const GstStructure* structure = gst_message_get_structure(message);
+        if (gst_structure_has_name(structure, kAnalysed)) {
+          analysed_ = true;
+          return video_lost_;
+        }
+        if (!gst_structure_has_name(structure, kVideoLost)) return false;
+        // Elements post their error before they return it; this is for one that did not.
+        record_.fail(
+            Error(ErrorKind::kIo, str_format("writing '{}': {}", options_.video.string(),
+                                             gst_structure_get_string(structure, "reason"))),
+            RunPart::kOutputWrite);
+        return lose_video();
+      }
       case GST_MESSAGE_ELEMENT: {
         const GstStructure* structure = gst_message_get_structure(message);
         if (structure != nullptr && gst_structure_has_name(structure, "missing-plugin")) {
@@ -376,6 +398,8 @@ class RunJob {
   std::optional<BusError> refusal_;  // peninfer's word on the caps
   bool video_alone_ = false;         // no sound or text beside it in the source
   bool closing_ = false;
+  bool analysed_ = false;    // every frame that peninfer accepted
+  bool video_lost_ = false;  // its output failed
   bool playing_ = false;
   bool stopped_ = false;  // by stop_fd
 };

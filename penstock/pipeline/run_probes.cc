@@ -17,7 +17,10 @@ void RunProbes::install() {
   gst_pad_add_probe(graph_.head(), GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM, on_head_query, this,
                     nullptr);
   gst_pad_add_probe(graph_.infer_sink(), GST_PAD_PROBE_TYPE_BUFFER, on_accepted, this, nullptr);
-  gst_pad_add_probe(graph_.infer_src(), GST_PAD_PROBE_TYPE_BUFFER, on_analysed, this, nullptr);
+  gst_pad_add_probe(
+      graph_.infer_src(),
+      GstPadProbeType(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM), on_analysed,
+      this, nullptr);
   if (graph_.drawn() != nullptr) {
     gst_pad_add_probe(
         graph_.drawn(),
@@ -28,9 +31,13 @@ void RunProbes::install() {
 
 void RunProbes::fail(Error error, RunPart part) {
   record_.fail(std::move(error), part);
-  gst_element_post_message(graph_.pipeline(),
-                           gst_message_new_application(GST_OBJECT(graph_.pipeline()),
-                                                       gst_structure_new_empty("penstock-failed")));
+  post("penstock-failed");
+}
+
+void RunProbes::post(const char* name) {
+  gst_element_post_message(
+      graph_.pipeline(),
+      gst_message_new_application(GST_OBJECT(graph_.pipeline()), gst_structure_new_empty(name)));
 }
 
 GstPadProbeReturn RunProbes::on_head_event(GstPad*, GstPadProbeInfo* info, gpointer self) {
@@ -154,7 +161,12 @@ GstPadProbeReturn RunProbes::on_accepted(GstPad*, GstPadProbeInfo* info, gpointe
 }
 
 GstPadProbeReturn RunProbes::on_analysed(GstPad* pad, GstPadProbeInfo* info, gpointer self) {
-  static_cast<RunProbes*>(self)->take_frame(pad, GST_PAD_PROBE_INFO_BUFFER(info));
+  RunProbes& probes = *static_cast<RunProbes*>(self);
+  if ((GST_PAD_PROBE_INFO_TYPE(info) & GST_PAD_PROBE_TYPE_BUFFER) != 0) {
+    probes.take_frame(pad, GST_PAD_PROBE_INFO_BUFFER(info));
+  } else if (GST_EVENT_TYPE(GST_PAD_PROBE_INFO_EVENT(info)) == GST_EVENT_EOS) {
+    probes.post(kAnalysed);
+  }
   return GST_PAD_PROBE_OK;
 }
 

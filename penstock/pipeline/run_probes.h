@@ -25,6 +25,9 @@
 
 namespace penstock {
 
+/// The application message that says that every frame peninfer accepted has its JSON line.
+inline constexpr const char* kAnalysed = "penstock-analysed";
+
 class RunProbes {
  public:
   /// All must outlive the pipeline's streaming threads, and so must the probes.
@@ -59,6 +62,7 @@ class RunProbes {
   /// source's own.
   GstBuffer* complete_times(GstBuffer* buffer);
   void plan(const std::string& line);
+  void post(const char* name);
   /// Fails the run and lets the loop know.
   void fail(Error error, RunPart part);
 

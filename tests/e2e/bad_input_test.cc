@@ -45,11 +45,12 @@ class BadInput : public testing::Test {
     json_ = (folder_ / "out.jsonl").string();
   }
 
-  Ended run(const std::string& source, std::vector<std::string> more = {}) {
+  Ended run(const std::string& source, std::vector<std::string> more = {},
+            const Surroundings& surroundings = {}) {
     std::vector<std::string> arguments{"run",  "--source", source,         "--model",
                                        model_, "--out",    "json=" + json_};
     arguments.insert(arguments.end(), more.begin(), more.end());
-    return run_penstock(arguments);
+    return run_penstock(arguments, surroundings);
   }
   Ended run_clip(const std::string& name, const std::string& description, int side = kSide) {
     make_square_clip(folder_ / name, 10, description, side);
@@ -333,6 +334,26 @@ TEST_F(BadInput, GivenAFullDisk_WhenRun_ThenIoErrorOnce) {
     EXPECT_EQ(ended.code, 74) << kind << ended.err;
     expect_one_message(ended, "/dev/full");
   }
+}
+
+TEST_F(BadInput, GivenAVideoThatOutgrowsItsRoom_WhenRun_ThenIoErrorOnceAndTheJsonIsComplete) {
+  const fs::path clip = folder_ / "snow.mkv";
+  // Snow: an MP4 of some kilobytes a frame, beside a JSON line of a hundred bytes.
+  make_clip(clip,
+            "videotestsrc pattern=snow num-buffers=300 ! "
+            "video/x-raw,format=I420,width=192,height=192,framerate=25/1 ! openh264enc ! "
+            "h264parse ! matroskamux");
+  const std::string video = (folder_ / "out.mp4").string();
+  const Ended ended =
+      run(clip.string(), {"--out", "video=" + video}, {.file_size_limit = 100 << 10});
+  EXPECT_EQ(ended.code, 74) << ended.err;
+  expect_one_message(ended, "out.mp4");
+  const auto lines = read_json_lines(json_);
+  EXPECT_GE(lines.size(), 5u);
+  EXPECT_LT(lines.size(), 300u);
+  for (std::size_t n = 0; n < lines.size(); ++n) EXPECT_EQ(lines[n].frame, (long long)n);
+  EXPECT_NE(ended.out.find(str_format("frames      {}\n", lines.size())), std::string::npos)
+      << ended.out;
 }
 
 TEST_F(BadInput, GivenTheSourceAsOutput_WhenRun_ThenUsageErrorAndTheSourceIsKept) {

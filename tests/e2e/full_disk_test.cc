@@ -5,7 +5,9 @@
 #include <gst/gst.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "gst/penanalysis_meta.h"
@@ -38,6 +40,56 @@ class FillingDisk final : public FileOps {
   std::size_t room_;
 };
 
+std::optional<FrameReading> read_frame(GstBuffer* buffer) {
+  const gst::Analysis* analysis = gst::read_analysis(buffer);
+  if (analysis == nullptr) return std::nullopt;
+  return FrameReading{&analysis->result, &analysis->times};
+}
+
+GstPadProbeReturn count_buffer(GstPad*, GstPadProbeInfo*, gpointer count) {
+  ++*static_cast<std::atomic<int>*>(count);
+  return GST_PAD_PROBE_OK;
+}
+
+/// Video without end. `accepted` counts the frames that the pad behind it takes, which are not
+/// those that come after its EOS.
+GstElement* endless_video(std::atomic<int>& accepted) {
+  GError* error = nullptr;
+  GstElement* bin = gst_parse_bin_from_description(
+      "videotestsrc ! capsfilter "
+      "caps=video/x-raw,format=I420,width=192,height=192,framerate=25/1,colorimetry=bt709",
+      TRUE, &error);
+  EXPECT_EQ(error, nullptr) << error->message;
+  GstPad* src = gst_element_get_static_pad(bin, "src");
+  const auto watch_peer = +[](GstPad*, GstPad* peer, gpointer count) {
+    gst_pad_add_probe(peer, GST_PAD_PROBE_TYPE_BUFFER, count_buffer, count, nullptr);
+  };
+  g_signal_connect(src, "linked", G_CALLBACK(watch_peer), &accepted);
+  gst_object_unref(src);
+  return bin;
+}
+
+TEST(FullDisk, GivenAVideoThatCantBeWritten_WhenRunning_ThenEveryAcceptedFrameHasItsJsonLine) {
+  gst_init(nullptr, nullptr);
+  ASSERT_TRUE(gst::register_elements(nullptr));
+  const std::filesystem::path folder = fresh_folder();
+  std::atomic<int> accepted{0};
+  RunOptions options;
+  options.source.kind = SourceKind::kElement;
+  options.source.text = "endless";
+  options.source.make_element = [&accepted] { return endless_video(accepted); };
+  options.model = square_model(folder);
+  options.json = folder / "out.jsonl";
+  options.video = "/dev/full";
+  options.read_frame = read_frame;
+  const RunOutcome outcome = run(options);
+  ASSERT_TRUE(outcome.error);
+  EXPECT_EQ(outcome.failed, RunPart::kOutputWrite);
+  EXPECT_NE(outcome.error->message().find("/dev/full"), std::string::npos);
+  EXPECT_GE(accepted.load(), 1) << outcome.error->message();
+  EXPECT_EQ(int(read_json_lines(options.json).size()), accepted.load());
+}
+
 TEST(FullDisk, GivenJsonThatNoLongerFits_WhenRunning_ThenTheRunEndsAndTheVideoIsWhole) {
   gst_init(nullptr, nullptr);
   ASSERT_TRUE(gst::register_elements(nullptr));
@@ -51,11 +103,7 @@ TEST(FullDisk, GivenJsonThatNoLongerFits_WhenRunning_ThenTheRunEndsAndTheVideoIs
   options.json = folder / "out.jsonl";
   options.video = folder / "out.mp4";
   options.files = &disk;
-  options.read_frame = [](GstBuffer* buffer) -> std::optional<FrameReading> {
-    const gst::Analysis* analysis = gst::read_analysis(buffer);
-    if (analysis == nullptr) return std::nullopt;
-    return FrameReading{&analysis->result, &analysis->times};
-  };
+  options.read_frame = read_frame;
   const RunOutcome outcome = run(options);
   ASSERT_TRUE(outcome.error);
   EXPECT_EQ(outcome.failed, RunPart::kOutputWrite);

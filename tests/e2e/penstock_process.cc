@@ -6,13 +6,17 @@
 #include <poll.h>
 #include <simdjson.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstring>
 #include <fstream>
 #include <sstream>
+#include <string_view>
 
 #include "penstock/model/testing/test_models.h"
 #include "tests/e2e/clips.h"
@@ -29,9 +33,28 @@ int milliseconds_to(SteadyClock::time_point end) {
   return int(std::max<std::int64_t>(left.count(), 0));
 }
 
+/// Limits the files of what is started meanwhile.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(std::size_t bytes) {
+    EXPECT_EQ(::getrlimit(RLIMIT_FSIZE, &before_), 0);
+    if (bytes == 0) return;
+    rlimit limit = before_;
+    limit.rlim_cur = bytes;
+    EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  }
+  ~FileSizeLimit() { ::setrlimit(RLIMIT_FSIZE, &before_); }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
 }  // namespace
 
-PenstockProcess::PenstockProcess(const std::vector<std::string>& arguments) {
+PenstockProcess::PenstockProcess(const std::vector<std::string>& arguments,
+                                 const Surroundings& surroundings) {
   int out[2];
   int err[2];
   EXPECT_EQ(::pipe2(out, O_CLOEXEC), 0);
@@ -41,12 +64,27 @@ PenstockProcess::PenstockProcess(const std::vector<std::string>& arguments) {
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
+  std::vector<std::string> added = surroundings.environment;
+  std::vector<char*> variables;
+  for (std::string& variable : added) variables.push_back(variable.data());
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view name =
+        std::string_view(*variable).substr(0, std::strcspn(*variable, "=") + 1);
+    if (std::ranges::none_of(added, [name](const auto& one) { return one.starts_with(name); })) {
+      variables.push_back(*variable);
+    }
+  }
+  variables.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, err[1], STDERR_FILENO);
-  EXPECT_EQ(::posix_spawn(&pid_, argv[0], &actions, nullptr, argv.data(), environ), 0) << argv[0];
+  {
+    const FileSizeLimit limit(surroundings.file_size_limit);
+    EXPECT_EQ(::posix_spawn(&pid_, argv[0], &actions, nullptr, argv.data(), variables.data()), 0)
+        << argv[0];
+  }
   posix_spawn_file_actions_destroy(&actions);
   ::close(out[1]);
   ::close(err[1]);
@@ -107,8 +145,8 @@ Ended PenstockProcess::wait() {
   return ended_;
 }
 
-Ended run_penstock(const std::vector<std::string>& arguments) {
-  return PenstockProcess(arguments).wait();
+Ended run_penstock(const std::vector<std::string>& arguments, const Surroundings& surroundings) {
+  return PenstockProcess(arguments, surroundings).wait();
 }
 
 std::vector<JsonLine> read_json_lines(const std::filesystem::path& path) {

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -17,9 +18,16 @@ struct Ended {
   std::string err;
 };
 
+/// What the program finds around it.
+struct Surroundings {
+  std::vector<std::string> environment = {};  ///< "NAME=value", beside the test's own.
+  std::size_t file_size_limit = 0;            ///< No file can grow beyond these bytes; 0: no limit.
+};
+
 class PenstockProcess {
  public:
-  explicit PenstockProcess(const std::vector<std::string>& arguments);
+  explicit PenstockProcess(const std::vector<std::string>& arguments,
+                           const Surroundings& surroundings = {});
   /// Kills what still runs.
   ~PenstockProcess();
   PenstockProcess(const PenstockProcess&) = delete;
@@ -41,7 +49,8 @@ class PenstockProcess {
   Ended ended_;
 };
 
-Ended run_penstock(const std::vector<std::string>& arguments);
+Ended run_penstock(const std::vector<std::string>& arguments,
+                   const Surroundings& surroundings = {});
 
 /// The parsed lines of a JSON lines file.
 struct JsonBox {
