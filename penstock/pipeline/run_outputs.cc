@@ -1,23 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "penstock/pipeline/run_outputs.h"
 
-#include <format>
+#include <array>
 #include <span>
 
+#include "penstock/base/str_format.h"
 #include "penstock/pipeline/run_report.h"
 
 namespace penstock {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Where creating `path` would put the file: links are followed, also one to nothing.
+fs::path place_of(fs::path path) {
+  std::error_code ec;
+  // What the kernel follows at most.
+  constexpr int kMaxLinks = 40;
+  for (int i = 0; i < kMaxLinks && fs::is_symlink(fs::symlink_status(path, ec)); ++i) {
+    const fs::path target = fs::read_symlink(path, ec);
+    if (ec) break;
+    path = path.parent_path() / target;  // An absolute target replaces it.
+  }
+  const fs::path absolute = fs::absolute(path, ec);
+  const fs::path place = fs::weakly_canonical(absolute, ec);
+  return ec ? absolute.lexically_normal() : place;
+}
+
+/// True when writing one would destroy the other.
+bool same_file(const fs::path& one, const fs::path& other) {
+  std::error_code ec;
+  const fs::file_status status = fs::status(one, ec);
+  if (fs::exists(status) && !fs::is_regular_file(status)) return false;
+  return fs::equivalent(one, other, ec) || place_of(one) == place_of(other);
+}
+
+Result<void> check_paths(const RunOptions& options) {
+  const std::array<const fs::path*, 3> outputs{&options.video, &options.json, &options.report};
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const fs::path& path = *outputs[i];
+    if (path.empty()) continue;
+    if (options.source.kind == SourceKind::kFile && same_file(path, options.source.file)) {
+      return fail(ErrorKind::kInvalidArgument,
+                  str_format("output '{}' is the source itself", path.string()));
+    }
+    if (same_file(path, options.model)) {
+      return fail(ErrorKind::kInvalidArgument,
+                  str_format("output '{}' is the model's manifest", path.string()));
+    }
+    for (std::size_t j = 0; j < i; ++j) {
+      if (outputs[j]->empty() || !same_file(path, *outputs[j])) continue;
+      return fail(ErrorKind::kInvalidArgument, str_format("outputs '{}' and '{}' are one file",
+                                                          outputs[j]->string(), path.string()));
+    }
+  }
+  return {};
+}
+
+}  // namespace
 
 Result<std::unique_ptr<RunOutputs>> RunOutputs::open(const RunOptions& options, FileOps& files,
                                                      Clock& clock) {
-  for (const auto* path : {&options.video, &options.json, &options.report}) {
-    std::error_code ec;
-    if (!path->empty() && options.source.kind == SourceKind::kFile &&
-        std::filesystem::equivalent(*path, options.source.file, ec)) {
-      return fail(ErrorKind::kInvalidArgument,
-                  std::format("output '{}' is the source itself", path->string()));
-    }
-  }
+  PENSTOCK_TRY(check_paths(options));
   std::unique_ptr<RunOutputs> outputs(new RunOutputs(options, files));
   if (!options.json.empty()) {
     auto json = JsonLinesWriter::create(options.json, files, clock);
@@ -45,7 +89,7 @@ Result<void> RunOutputs::write_report(const RunSummary& summary) {
   report_.reset();
   if (written) return {};
   return std::unexpected(
-      std::move(written).error().context(std::format("writing '{}'", report_path_.string())));
+      std::move(written).error().context(str_format("writing '{}'", report_path_.string())));
 }
 
 void RunOutputs::remove_empty_video() {

@@ -16,7 +16,9 @@ namespace penstock {
 
 class RunOutputs {
  public:
-  /// kInvalidArgument when an output is the source itself.
+  /// kInvalidArgument, before any file is touched, when an output is the source, the manifest or
+  /// another output, under whatever name (path, hard link, symbolic link). Devices and pipes may be
+  /// given twice.
   static Result<std::unique_ptr<RunOutputs>> open(const RunOptions& options, FileOps& files,
                                                   Clock& clock);
   /// Null without JSON output.

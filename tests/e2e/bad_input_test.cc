@@ -356,12 +356,67 @@ TEST_F(BadInput, GivenAVideoThatOutgrowsItsRoom_WhenRun_ThenIoErrorOnceAndTheJso
       << ended.out;
 }
 
-TEST_F(BadInput, GivenTheSourceAsOutput_WhenRun_ThenUsageErrorAndTheSourceIsKept) {
-  const fs::path clip = square_mp4(folder_, 3);
-  const auto size = fs::file_size(clip);
-  const Ended ended = run(clip.string(), {"--out", "video=" + clip.string()});
-  EXPECT_EQ(ended.code, 64) << ended.err;
-  EXPECT_EQ(fs::file_size(clip), size);
+class SameFile : public BadInput {
+ protected:
+  void SetUp() override {
+    BadInput::SetUp();
+    clip_ = square_mp4(folder_, 3);
+    whole_ = read_text(clip_);
+  }
+  void expect_refused(const fs::path& output, const std::string& part,
+                      const std::vector<std::string>& more = {}) {
+    for (const char* kind : {"video", "report"}) {
+      std::vector<std::string> arguments{"--out", std::string(kind) + "=" + output.string()};
+      arguments.insert(arguments.end(), more.begin(), more.end());
+      const Ended ended = run(clip_.string(), arguments);
+      EXPECT_EQ(ended.code, 64) << kind << ended.err;
+      expect_one_message(ended, part);
+      EXPECT_EQ(read_text(clip_), whole_);
+    }
+  }
+  fs::path clip_;
+  std::string whole_;
+};
+
+TEST_F(SameFile, GivenTheSourceAsOutput_WhenRun_ThenUsageErrorAndTheSourceIsKept) {
+  expect_refused(clip_, "is the source itself");
+  fs::create_hard_link(clip_, folder_ / "hard.mp4");
+  expect_refused(folder_ / "hard.mp4", "is the source itself");
+  fs::create_symlink(clip_, folder_ / "soft.mp4");
+  expect_refused(folder_ / "soft.mp4", "is the source itself");
+  EXPECT_FALSE(fs::exists(json_)) << "created before the check";
+}
+
+TEST_F(SameFile, GivenTheManifestAsOutput_WhenRun_ThenUsageErrorAndItIsKept) {
+  const std::string manifest = read_text(model_);
+  expect_refused(model_, "is the model's manifest");
+  EXPECT_EQ(read_text(model_), manifest);
+}
+
+TEST_F(SameFile, GivenOneFileForTwoOutputs_WhenItDoesNotExistYet_ThenUsageError) {
+  expect_refused(json_, "are one file");
+  expect_refused(folder_ / "." / "here" / ".." / "out.jsonl", "are one file");
+  fs::create_symlink("out.jsonl", folder_ / "soft");
+  expect_refused(folder_ / "soft", "are one file");
+  fs::create_directory_symlink(folder_, folder_ / "again");
+  expect_refused(folder_ / "again" / "out.jsonl", "are one file");
+  EXPECT_FALSE(fs::exists(json_)) << "created before the check";
+}
+
+TEST_F(SameFile, GivenOneFileForTwoOutputs_WhenItExists_ThenUsageErrorAndItIsKept) {
+  write_file(json_, "precious");
+  expect_refused(json_, "are one file");
+  fs::create_hard_link(json_, folder_ / "hard");
+  expect_refused(folder_ / "hard", "are one file");
+  fs::create_symlink(json_, folder_ / "soft");
+  expect_refused(folder_ / "soft", "are one file");
+  EXPECT_EQ(read_text(json_), "precious");
+}
+
+TEST_F(SameFile, GivenADeviceForTwoOutputs_WhenRun_ThenItIsFine) {
+  const Ended ended = run_penstock({"run", "--source", clip_.string(), "--model", model_, "--out",
+                                    "json=/dev/null", "--out", "report=/dev/null"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
 }
 
 // ---- usage
