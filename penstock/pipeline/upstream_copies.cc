@@ -3,8 +3,9 @@
 
 #include <gst/gst.h>
 
-#include <algorithm>
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 namespace penstock {
@@ -15,6 +16,7 @@ struct Counts {
   std::atomic<std::uint64_t> copied{0};
   GstDebugCategory* category = nullptr;
   GstDebugLevel shown = GST_LEVEL_NONE;  ///< What the user asked for.
+  std::FILE* stream = nullptr;  ///< Where the wrapped log function prints; null: not wrapped.
 };
 
 Counts& counts() {
@@ -24,13 +26,10 @@ Counts& counts() {
 
 // gst_ffmpegviddec_video_frame logs each decoded frame's "repeat_pict:", and get_output_buffer,
 // which copies, logs "get output buffer" on entry. Other functions' messages are never formatted.
-void count(GstDebugCategory* category, GstDebugLevel level, const gchar* file,
-           const gchar* function, gint line, GObject* object, GstDebugMessage* message, gpointer) {
+void count(GstDebugCategory* category, GstDebugLevel level, const gchar*, const gchar* function,
+           gint, GObject*, GstDebugMessage* message, gpointer) {
   Counts& c = counts();
-  if (category != c.category) {
-    gst_debug_log_default(category, level, file, function, line, object, message, nullptr);
-    return;
-  }
+  if (category != c.category) return;
   if (level == GST_LEVEL_LOG && std::strcmp(function, "get_output_buffer") == 0) {
     const gchar* text = gst_debug_message_get(message);
     if (text != nullptr && std::strcmp(text, "get output buffer") == 0) c.copied.fetch_add(1);
@@ -39,9 +38,21 @@ void count(GstDebugCategory* category, GstDebugLevel level, const gchar* file,
     const gchar* text = gst_debug_message_get(message);
     if (text != nullptr && std::strncmp(text, "repeat_pict:", 12) == 0) c.decoded.fetch_add(1);
   }
-  if (level <= c.shown) {
-    gst_debug_log_default(category, level, file, function, line, object, message, nullptr);
-  }
+}
+
+/// GStreamer's own log function for all but what was raised for count().
+void print(GstDebugCategory* category, GstDebugLevel level, const gchar* file,
+           const gchar* function, gint line, GObject* object, GstDebugMessage* message, gpointer) {
+  const Counts& c = counts();
+  if (category == c.category && level > c.shown) return;
+  gst_debug_log_default(category, level, file, function, line, object, message, c.stream);
+}
+
+/// The stream that gst_init() gave to gst_debug_log_default; null when it is a file of the user's.
+std::FILE* default_stream() {
+  const char* file = std::getenv("GST_DEBUG_FILE");
+  if (file == nullptr || *file == '\0') return stderr;
+  return std::strcmp(file, "-") == 0 ? stdout : nullptr;
 }
 
 }  // namespace
@@ -61,17 +72,30 @@ UpstreamCopies::UpstreamCopies() {
   g_slist_free(categories);
   if (c.category == nullptr) return;
   c.shown = gst_debug_category_get_threshold(c.category);
-  gst_debug_remove_log_function(gst_debug_log_default);
+  c.stream = nullptr;
   gst_debug_add_log_function(count, nullptr, nullptr);
-  gst_debug_category_set_threshold(c.category, std::max(c.shown, GST_LEVEL_LOG));
+  if (c.shown >= GST_LEVEL_LOG) return;
+  std::FILE* stream = default_stream();
+  if (stream == nullptr) return;
+  // An application that has taken the default away prints in a way of its own, which can't be
+  // wrapped.
+  // (A macro without parentheses: nothing may stand beside it.)
+  const guint removed = gst_debug_remove_log_function(gst_debug_log_default);
+  if (removed == 0) return;
+  c.stream = stream;
+  gst_debug_add_log_function(print, nullptr, nullptr);
+  gst_debug_category_set_threshold(c.category, GST_LEVEL_LOG);
 }
 
 UpstreamCopies::~UpstreamCopies() {
   Counts& c = counts();
   if (c.category == nullptr) return;
-  gst_debug_category_set_threshold(c.category, c.shown);
+  if (c.stream != nullptr) {
+    gst_debug_category_set_threshold(c.category, c.shown);
+    gst_debug_remove_log_function(print);
+    gst_debug_add_log_function(gst_debug_log_default, c.stream, nullptr);
+  }
   gst_debug_remove_log_function(count);
-  gst_debug_add_log_function(gst_debug_log_default, nullptr, nullptr);
   c.category = nullptr;
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "tests/e2e/clips.h"
 #include "tests/e2e/nv12_mp4.h"
@@ -204,6 +205,41 @@ TEST_F(RunTest, GivenNoFrameRateAndPicturesThatCompressBadly_WhenRunWithVideo_Th
   const Decoded decoded = decode_file(video);
   EXPECT_EQ(decoded.error, "");
   EXPECT_EQ(decoded.frames, 30);
+}
+
+class DebugLog : public RunTest {
+ protected:
+  Ended run_with(const std::vector<std::string>& environment) {
+    return run_penstock({"run", "--source", square_mp4(folder_, 5).string(), "--model", model_},
+                        {.environment = environment});
+  }
+};
+
+TEST_F(DebugLog, GivenADebugFile_WhenRun_ThenItHoldsWhatWasAskedForAndNothingElse) {
+  const std::filesystem::path file = folder_ / "gst.log";
+  const Ended ended = run_with({"GST_DEBUG_FILE=" + file.string(), "GST_DEBUG=GST_STATES:4"});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  const std::string log = read_text(file);
+  EXPECT_NE(log.find("completed state change to PLAYING"), std::string::npos);
+  EXPECT_EQ(log.find(" libav "), std::string::npos);
+  EXPECT_EQ(ended.err.find("GST_STATES"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.out.find("not known"), std::string::npos) << ended.out;
+}
+
+TEST_F(DebugLog, GivenADebugFileOfLibavsLog_WhenRun_ThenUpstreamCopiesAreCounted) {
+  const std::filesystem::path file = folder_ / "gst.log";
+  const Ended ended = run_with({"GST_DEBUG_FILE=" + file.string(), "GST_DEBUG=libav:6"});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_NE(read_text(file).find(" libav "), std::string::npos);
+  EXPECT_EQ(ended.out.find("not known"), std::string::npos) << ended.out;
+}
+
+TEST_F(DebugLog, GivenNoDebugFile_WhenRun_ThenStderrHoldsWhatWasAskedForAndNothingElse) {
+  const Ended ended = run_with({"GST_DEBUG_FILE=", "GST_DEBUG=GST_STATES:4"});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_NE(ended.err.find("completed state change to PLAYING"), std::string::npos);
+  EXPECT_EQ(ended.err.find(" libav "), std::string::npos) << ended.err;
+  EXPECT_EQ(ended.out.find("not known"), std::string::npos) << ended.out;
 }
 
 TEST_F(RunTest, GivenAModelByName_WhenItIsInTheModelsFolder_ThenItIsFound) {
