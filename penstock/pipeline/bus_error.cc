@@ -2,10 +2,11 @@
 #include "penstock/pipeline/bus_error.h"
 
 #include <cstring>
-#include <format>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "penstock/base/str_format.h"
 
 namespace penstock {
 namespace {
@@ -91,18 +92,18 @@ std::optional<ErrorKind> kind_in(const char* debug) {
 
 }  // namespace
 
-BusError read_bus_error(GstMessage* message, const std::string& source, const std::string& video) {
+BusError read_bus_error(GstMessage* message, const Source& source, const std::string& video) {
   GError* error = nullptr;
   gchar* debug = nullptr;
   gst_message_parse_error(message, &error, &debug);
-  std::string text = error->message;
+  std::string text = without_password_of(source, error->message);
   ErrorKind kind = kind_of(*error);
   if (std::strcmp(GST_MESSAGE_SRC_NAME(message), "infer") == 0) {
     kind = kind_in(debug).value_or(kind);
   }
   if (error->domain == GST_STREAM_ERROR && error->code == GST_STREAM_ERROR_FAILED) {
     const std::string reason = reason_of(debug);
-    if (!reason.empty()) text += std::format(" ({})", reason);
+    if (!reason.empty()) text += str_format(" ({})", reason);
   }
   g_error_free(error);
   g_free(debug);
@@ -114,13 +115,13 @@ BusError read_bus_error(GstMessage* message, const std::string& source, const st
     const std::string name = GST_OBJECT_NAME(object);
     if (name == "input") {
       part = RunPart::kSource;
-      what = std::format("source '{}'", source);
+      what = str_format("source '{}'", source.text);
       break;
     }
     if (name == "video") {
       part = kind == ErrorKind::kPermission || kind == ErrorKind::kNotFound ? RunPart::kOutputCreate
                                                                             : RunPart::kOutputWrite;
-      what = std::format("writing '{}'", video);
+      what = str_format("writing '{}'", video);
       break;
     }
     if (name == "infer") {

@@ -8,6 +8,7 @@
 
 #include "penstock/base/error.h"
 #include "penstock/pipeline/run_job.h"
+#include "penstock/pipeline/source.h"
 
 namespace penstock {
 
@@ -16,7 +17,7 @@ struct BusError {
   RunPart part;
 };
 
-/// `source` is the run's source as the user gave it, `video` its MP4 output.
-BusError read_bus_error(GstMessage* message, const std::string& source, const std::string& video);
+/// `source` is the run's source, whose password is kept out of the text, `video` its MP4 output.
+BusError read_bus_error(GstMessage* message, const Source& source, const std::string& video);
 
 }  // namespace penstock

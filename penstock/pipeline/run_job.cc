@@ -158,7 +158,7 @@ class RunJob {
 
   /// True when nothing can be closed any more.
   bool take_error(GstMessage* message) {
-    BusError error = read_bus_error(message, options_.source.text, options_.video.string());
+    BusError error = read_bus_error(message, options_.source, options_.video.string());
     if (error.part == RunPart::kSource && !missing_decoder_.empty()) {
       error.error =
           Error(ErrorKind::kUnsupported, str_format("source '{}': no decoder for {} is installed",
@@ -248,7 +248,8 @@ class RunJob {
       case GST_MESSAGE_WARNING: {
         GError* warning = nullptr;
         gst_message_parse_warning(message, &warning, nullptr);
-        note(str_format("{}: {}", GST_MESSAGE_SRC_NAME(message), warning->message));
+        note(str_format("{}: {}", GST_MESSAGE_SRC_NAME(message),
+                        without_password_of(options_.source, warning->message)));
         g_error_free(warning);
         return false;
       }

@@ -18,6 +18,40 @@ bool starts_with_scheme(std::string_view text, std::string_view scheme) {
   return text.substr(0, scheme.size()) == scheme;
 }
 
+/// Where an address has its password, as offsets; empty when it has none.
+struct Span {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
+Span password_in(std::string_view address) {
+  const std::size_t scheme = address.find("://");
+  if (scheme == std::string_view::npos) return {};
+  const std::size_t begin = scheme + 3;
+  const std::size_t colon = address.find(':', begin);
+  std::size_t authority = address.find_first_of("/?#", begin);
+  if (authority == std::string_view::npos) authority = address.size();
+  std::size_t at = address.substr(0, authority).rfind('@');
+  if (at == std::string_view::npos || at < begin) {
+    // "user:pass/word@host": a "/" that should have been written as %2F. Told from "host:554/a@b"
+    // by what follows the colon.
+    if (colon >= authority) return {};
+    const std::string_view port = address.substr(colon + 1, authority - colon - 1);
+    const bool is_port =
+        !port.empty() && port.find_first_not_of("0123456789") == std::string_view::npos;
+    if (is_port || address[begin] == '[') return {};
+    at = address.rfind('@');
+    if (at == std::string_view::npos || at < authority) return {};
+  }
+  return colon < at ? Span{colon + 1, at} : Span{};
+}
+
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+    text.replace(at, from.size(), to);
+  }
+}
+
 Result<Source> file_source(std::string_view text, std::filesystem::path path) {
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.is_valid()) {
@@ -112,12 +146,34 @@ std::string_view package_of(std::string_view factory) {
 
 }  // namespace
 
+std::string without_password(std::string_view address) {
+  std::string text(address);
+  const Span password = password_in(address);
+  if (password.end > password.begin)
+    text.replace(password.begin, password.end - password.begin, "***");
+  return text;
+}
+
+std::string without_password_of(const Source& source, std::string text) {
+  const Span password = password_in(source.address);
+  if (password.end == password.begin) return text;
+  // With the user's name and the "@", however the rest of the address is written; then alone,
+  // unless that would strike out half of every message.
+  const std::size_t begin = source.address.find("://") + 3;
+  const std::string userinfo = source.address.substr(begin, password.end + 1 - begin);
+  replace_all(text, userinfo, source.address.substr(begin, password.begin - begin) + "***@");
+  const std::string alone = source.address.substr(password.begin, password.end - password.begin);
+  if (alone.size() >= 4) replace_all(text, alone, "***");
+  return text;
+}
+
 Result<Source> parse_source(std::string_view text) {
   if (text.empty()) return fail(ErrorKind::kInvalidArgument, "the source is empty");
   if (starts_with_scheme(text, "rtsp://") || starts_with_scheme(text, "rtsps://")) {
     Source source;
     source.kind = SourceKind::kRtsp;
-    source.text = text;
+    source.text = without_password(text);
+    source.address = text;
     return source;
   }
   if (starts_with_scheme(text, "file://")) {
@@ -135,7 +191,8 @@ Result<Source> parse_source(std::string_view text) {
   }
   if (text.find("://") != std::string_view::npos) {
     return fail(ErrorKind::kInvalidArgument,
-                str_format("source '{}': only files and rtsp:// addresses are supported", text));
+                str_format("source '{}': only files and rtsp:// addresses are supported",
+                           without_password(text)));
   }
   return file_source(text, std::filesystem::path(text));
 }
@@ -181,7 +238,7 @@ Result<GstElement*> make_decoder(const Source& source) {
   } else {
     // TCP: the analytics want every frame; a lost packet costs until the next key frame.
     gst_util_set_object_arg(G_OBJECT(*input), "protocols", "tcp");
-    g_object_set(*input, "location", source.text.c_str(), "latency", 200u, nullptr);
+    g_object_set(*input, "location", source.address.c_str(), "latency", 200u, nullptr);
     g_signal_connect(*input, "select-stream", G_CALLBACK(select_rtsp_stream), nullptr);
     g_signal_connect(*input, "pad-added", G_CALLBACK(link_rtp), *decode);
   }

@@ -29,11 +29,19 @@ enum class SourceKind {
 
 struct Source {
   SourceKind kind = SourceKind::kFile;
-  std::string text;            ///< As the user gave it; also the "source" of the JSON lines.
+  std::string text;            ///< What people and files get to see: as given, a password as "***".
+  std::string address;         ///< kRtsp: as given. For rtspsrc alone, it may hold a password.
   std::filesystem::path file;  ///< kFile.
   UniqueFd pipe;               ///< kFile that can make a reader wait (FIFO, character device).
   std::function<GstElement*()> make_element;  ///< kElement: a floating reference.
 };
+
+/// An address without its password: "rtsp://user:***@host/stream". What is wrong with an address
+/// may be its password, so that of a malformed one goes, too. Text without "://" stays as it is.
+std::string without_password(std::string_view address);
+
+/// `text` by somebody who knows the source's address (GStreamer) without the password.
+std::string without_password_of(const Source& source, std::string text);
 
 /// rtsp:// and rtsps:// are RTSP, file:// and everything else a file, which must exist, be readable
 /// and not be empty. Does not wait for a FIFO's writer.

@@ -31,6 +31,45 @@ TEST_F(SourceTest, GivenAddresses_WhenParsed_ThenTheKindIsRight) {
   EXPECT_EQ(parse_source("").error().kind(), ErrorKind::kInvalidArgument);
 }
 
+TEST(WithoutPassword, GivenAddresses_WhenShown_ThenOnlyThePasswordIsGone) {
+  EXPECT_EQ(without_password("rtsp://user:secret@host:554/a"), "rtsp://user:***@host:554/a");
+  EXPECT_EQ(without_password("rtsp://user:p@ss@host/a"), "rtsp://user:***@host/a");
+  EXPECT_EQ(without_password("rtsp://user:se:cret@[::1]:554/a"), "rtsp://user:***@[::1]:554/a");
+  EXPECT_EQ(without_password("rtsp://user@host/a"), "rtsp://user@host/a");
+  EXPECT_EQ(without_password("rtsp://user:@host/a"), "rtsp://user:@host/a");
+  EXPECT_EQ(without_password("rtsp://host:554/a@b"), "rtsp://host:554/a@b");
+  EXPECT_EQ(without_password("rtsp://[::1]:554/a@b"), "rtsp://[::1]:554/a@b");
+  EXPECT_EQ(without_password("rtsp://host/a:b@c"), "rtsp://host/a:b@c");
+  EXPECT_EQ(without_password("a:b@c.mp4"), "a:b@c.mp4");
+}
+
+TEST(WithoutPassword, GivenAPasswordThatIsNotEncoded_WhenShown_ThenItIsGone) {
+  EXPECT_EQ(without_password("rtsp://user:sec/ret@host/a"), "rtsp://user:***@host/a");
+  EXPECT_EQ(without_password("rtsp://user:?sec@ret@host/a"), "rtsp://user:***@host/a");
+}
+
+TEST(WithoutPassword, GivenOthersWords_WhenTheyQuoteTheAddress_ThenThePasswordIsGone) {
+  const auto source = parse_source("rtsp://user:secret@host/a");
+  ASSERT_TRUE(source);
+  EXPECT_EQ(source->text, "rtsp://user:***@host/a");
+  EXPECT_EQ(source->address, "rtsp://user:secret@host/a");
+  EXPECT_EQ(without_password_of(*source, "no answer from rtsp://user:secret@host/a"),
+            "no answer from rtsp://user:***@host/a");
+  EXPECT_EQ(without_password_of(*source, "rtspt://user:secret@host:554: 'secret'"),
+            "rtspt://user:***@host:554: '***'");
+  EXPECT_EQ(without_password_of(*parse_source("rtsp://host/a"), "host/a"), "host/a");
+  // Too short to tell from the words around it.
+  EXPECT_EQ(without_password_of(*parse_source("rtsp://u:a@host"), "a camera u:a@host"),
+            "a camera u:***@host");
+}
+
+TEST(WithoutPassword, GivenAnotherScheme_WhenRefused_ThenTheMessageHasNoPassword) {
+  const auto source = parse_source("http://user:secret@host/a.mp4");
+  ASSERT_FALSE(source);
+  EXPECT_EQ(source.error().message().find("secret"), std::string::npos);
+  EXPECT_NE(source.error().message().find("http://user:***@host/a.mp4"), std::string::npos);
+}
+
 TEST_F(SourceTest, GivenUnusableFiles_WhenParsed_ThenTheCauseIsNamed) {
   const auto missing = parse_source("/no/such/file.mp4");
   ASSERT_FALSE(missing);

@@ -65,6 +65,53 @@ TEST_F(LiveTest, GivenNobodyListens_WhenRun_ThenOneMessageAndNoHang) {
   EXPECT_NE(ended.err.find(address), std::string::npos) << ended.err;
 }
 
+class PasswordTest : public LiveTest {
+ protected:
+  static constexpr const char* kPassword = "open-sesame";
+
+  Ended run_camera(const std::string& address) {
+    return run_penstock({"--log-level", "trace", "run", "--source", address, "--model", model_,
+                         "--out", "json=" + json_, "--out", "report=" + report_});
+  }
+  void expect_no_password(const Ended& ended) {
+    for (const std::string& text : {ended.out, ended.err, read_text(json_), read_text(report_)}) {
+      EXPECT_EQ(text.find(kPassword), std::string::npos) << text;
+    }
+  }
+  std::string report_ = (fresh_folder() / "report.html").string();
+};
+
+TEST_F(PasswordTest, GivenACameraWithAPassword_WhenRun_ThenItShowsItsVideoAndThePasswordIsNowhere) {
+  RtspCamera camera(30, "viewer", kPassword);
+  const Ended ended = run_camera(camera.address(std::string("viewer:") + kPassword));
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  expect_no_password(ended);
+  const std::string shown = camera.address("viewer:***");
+  const auto lines = read_json_lines(json_);
+  ASSERT_GE(lines.size(), 1u);
+  EXPECT_EQ(lines[0].source, shown);
+  EXPECT_NE(read_text(report_).find(shown), std::string::npos);
+}
+
+TEST_F(PasswordTest, GivenAWrongPassword_WhenRun_ThenAccessIsRefusedAndThePasswordIsNowhere) {
+  RtspCamera camera(30, "viewer", "another");
+  const Ended ended = run_camera(camera.address(std::string("viewer:") + kPassword));
+  EXPECT_EQ(ended.code, 77) << ended.err;
+  expect_no_password(ended);
+  EXPECT_NE(ended.err.find(camera.address("viewer:***")), std::string::npos) << ended.err;
+}
+
+TEST_F(PasswordTest, GivenNobodyListens_WhenRun_ThenThePasswordIsNowhere) {
+  std::string address;
+  {
+    RtspCamera gone(1);
+    address = gone.address(std::string("viewer:") + kPassword);
+  }
+  const Ended ended = run_camera(address);
+  EXPECT_EQ(ended.code, 66) << ended.err;
+  expect_no_password(ended);
+}
+
 class StopTest : public LiveTest, public testing::WithParamInterface<int> {};
 
 TEST_P(StopTest, GivenAnEndlessRun_WhenSignalled_ThenOutputsAreValidAndTheCodeTellsTheSignal) {

@@ -17,7 +17,30 @@ struct RtspCamera::State {
   std::thread thread;
 };
 
-RtspCamera::RtspCamera(int frames) : state_(std::make_unique<State>()) {
+namespace {
+
+/// Makes `server` ask for a password before it shows what `factory` makes.
+void protect(GstRTSPServer* server, GstRTSPMediaFactory* factory, const std::string& user,
+             const std::string& password) {
+  constexpr const char* kRole = "viewer";
+  GstRTSPAuth* auth = gst_rtsp_auth_new();
+  GstRTSPToken* token =
+      gst_rtsp_token_new(GST_RTSP_TOKEN_MEDIA_FACTORY_ROLE, G_TYPE_STRING, kRole, nullptr);
+  gchar* basic = gst_rtsp_auth_make_basic(user.c_str(), password.c_str());
+  gst_rtsp_auth_add_basic(auth, basic, token);
+  g_free(basic);
+  gst_rtsp_token_unref(token);
+  gst_rtsp_server_set_auth(server, auth);
+  g_object_unref(auth);
+  gst_rtsp_media_factory_add_role(factory, kRole, GST_RTSP_PERM_MEDIA_FACTORY_ACCESS,
+                                  G_TYPE_BOOLEAN, TRUE, GST_RTSP_PERM_MEDIA_FACTORY_CONSTRUCT,
+                                  G_TYPE_BOOLEAN, TRUE, nullptr);
+}
+
+}  // namespace
+
+RtspCamera::RtspCamera(int frames, const std::string& user, const std::string& password)
+    : state_(std::make_unique<State>()) {
   gst_rtsp_server_set_address(state_->server, "127.0.0.1");
   gst_rtsp_server_set_service(state_->server, "0");
   GstRTSPMediaFactory* factory = gst_rtsp_media_factory_new();
@@ -28,6 +51,7 @@ RtspCamera::RtspCamera(int frames) : state_(std::make_unique<State>()) {
                           frames == 0 ? -1 : frames)
                    .c_str());
   gst_rtsp_media_factory_set_shared(factory, FALSE);
+  if (!user.empty()) protect(state_->server, factory, user, password);
   GstRTSPMountPoints* mounts = gst_rtsp_server_get_mount_points(state_->server);
   gst_rtsp_mount_points_add_factory(mounts, "/camera", factory);
   g_object_unref(mounts);
@@ -54,8 +78,9 @@ RtspCamera::~RtspCamera() {
   g_main_context_unref(state_->context);
 }
 
-std::string RtspCamera::address() const {
-  return str_format("rtsp://127.0.0.1:{}/camera", gst_rtsp_server_get_bound_port(state_->server));
+std::string RtspCamera::address(const std::string& credentials) const {
+  return str_format("rtsp://{}{}127.0.0.1:{}/camera", credentials, credentials.empty() ? "" : "@",
+                    gst_rtsp_server_get_bound_port(state_->server));
 }
 
 }  // namespace penstock::e2e

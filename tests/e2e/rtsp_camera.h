@@ -10,13 +10,14 @@ namespace penstock::e2e {
 
 class RtspCamera {
  public:
-  /// `frames` frames and then the end; 0: endless.
-  explicit RtspCamera(int frames);
+  /// `frames` frames and then the end; 0: endless. With a user it asks for the password.
+  explicit RtspCamera(int frames, const std::string& user = {}, const std::string& password = {});
   ~RtspCamera();
   RtspCamera(const RtspCamera&) = delete;
   RtspCamera& operator=(const RtspCamera&) = delete;
 
-  std::string address() const;
+  /// With `credentials` ("user:password") before the host.
+  std::string address(const std::string& credentials = {}) const;
 
  private:
   struct State;
