@@ -44,6 +44,7 @@ class RunJob {
 
   RunOutcome execute() {
     describe();
+    log("pipeline").info("setting up for '{}'", options_.source.text);
     auto outputs = RunOutputs::open(options_, files_, clock_);
     if (!outputs) {
       record_.fail(std::move(outputs).error(), RunPart::kOutputCreate);
@@ -67,7 +68,15 @@ class RunJob {
     summary.threshold = options_.threshold.value_or(0);
   }
 
+  /// Setting up takes seconds for a large model; a stop in it counts from the next step on.
+  bool stop_asked() {
+    pollfd fd{options_.stop_fd, POLLIN, 0};
+    if (options_.stop_fd >= 0 && ::poll(&fd, 1, 0) == 1) stopped_ = true;
+    return stopped_;
+  }
+
   bool start() {
+    if (stop_asked()) return false;
     upstream_ = std::make_unique<UpstreamCopies>();
     auto graph = RunGraph::build(options_);
     if (!graph) {
@@ -83,6 +92,7 @@ class RunJob {
       fail_from_bus(RunPart::kModel);
       return false;
     }
+    if (stop_asked()) return false;
     playing_ = true;
     if (gst_element_set_state(graph_->pipeline(), GST_STATE_PLAYING) == GST_STATE_CHANGE_FAILURE) {
       fail_from_bus(RunPart::kPipeline);

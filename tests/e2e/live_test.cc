@@ -201,6 +201,27 @@ TEST_P(FifoStopTest, GivenAWriterThatPauses_WhenSignalled_ThenWhatCameIsInClosed
   EXPECT_EQ(decoded.frames, int(lines.size()));
 }
 
+class SetUpStopTest : public LiveTest, public testing::WithParamInterface<int> {};
+
+TEST_P(SetUpStopTest, GivenASetUpThatWaits_WhenSignalled_ThenNothingIsAnalysedAndTheCodeTells) {
+  // A FIFO for the JSON holds the set-up where its reader has it.
+  ASSERT_EQ(::mkfifo(json_.c_str(), 0600), 0);
+  const std::string clip = square_mp4(folder_, 5).string();
+  PenstockProcess process({"--log-level", "info", "run", "--source", clip, "--model", model_,
+                           "--out", "json=" + json_, "--out", "video=" + video_});
+  ASSERT_TRUE(process.await_error_output("setting up for")) << process.wait().err;
+  process.signal(GetParam());
+  const UniqueFd reader(::open(json_.c_str(), O_RDONLY | O_CLOEXEC));
+  const Ended ended = process.wait();
+  EXPECT_EQ(ended.code, 128 + GetParam()) << ended.err;
+  EXPECT_NE(ended.err.find("stopped by a signal after 0 frames"), std::string::npos) << ended.err;
+  EXPECT_EQ(ended.err.find("waiting for"), std::string::npos) << "it went on: " << ended.err;
+  char byte = 0;
+  EXPECT_EQ(::read(reader.get(), &byte, 1), 0);
+  EXPECT_FALSE(std::filesystem::exists(video_));
+}
+
+INSTANTIATE_TEST_SUITE_P(, SetUpStopTest, testing::Values(SIGINT, SIGTERM));
 INSTANTIATE_TEST_SUITE_P(, FifoStopTest, testing::Values(SIGINT, SIGTERM));
 INSTANTIATE_TEST_SUITE_P(, StopTest, testing::Values(SIGINT, SIGTERM));
 

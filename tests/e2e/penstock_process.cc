@@ -3,9 +3,11 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <simdjson.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,8 +17,10 @@
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <sstream>
 #include <string_view>
+#include <thread>
 
 #include "penstock/model/testing/test_models.h"
 #include "tests/e2e/clips.h"
@@ -51,7 +55,33 @@ class FileSizeLimit {
   rlimit before_{};
 };
 
+/// What lets root read what nobody may, taken from this thread and from what it starts. False when
+/// the system does not let it be taken.
+bool drop_override() {
+  for (const int capability : {CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH}) {
+    if (::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0) return false;
+  }
+  return true;
+}
+
+/// Runs `start` on a thread of its own when its children are to be bound by modes: what the thread
+/// drops it can't have back.
+void start_bound(bool bound, const std::function<void()>& start) {
+  if (!bound || ::geteuid() != 0) return start();
+  std::thread([&start] {
+    EXPECT_TRUE(drop_override());
+    start();
+  }).join();
+}
+
 }  // namespace
+
+bool can_bind_by_modes() {
+  if (::geteuid() != 0) return true;
+  bool dropped = false;
+  std::thread([&dropped] { dropped = drop_override(); }).join();
+  return dropped;
+}
 
 PenstockProcess::PenstockProcess(const std::vector<std::string>& arguments,
                                  const Surroundings& surroundings) {
@@ -80,11 +110,11 @@ PenstockProcess::PenstockProcess(const std::vector<std::string>& arguments,
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, err[1], STDERR_FILENO);
-  {
+  start_bound(surroundings.bound_by_modes, [&] {
     const FileSizeLimit limit(surroundings.file_size_limit);
     EXPECT_EQ(::posix_spawn(&pid_, argv[0], &actions, nullptr, argv.data(), variables.data()), 0)
         << argv[0];
-  }
+  });
   posix_spawn_file_actions_destroy(&actions);
   ::close(out[1]);
   ::close(err[1]);

@@ -22,7 +22,12 @@ struct Ended {
 struct Surroundings {
   std::vector<std::string> environment = {};  ///< "NAME=value", beside the test's own.
   std::size_t file_size_limit = 0;            ///< No file can grow beyond these bytes; 0: no limit.
+  /// The modes of files bind the program also where the test runs as root, who may read everything.
+  bool bound_by_modes = false;
 };
+
+/// False where a process can't be bound by the modes of files.
+bool can_bind_by_modes();
 
 class PenstockProcess {
  public:

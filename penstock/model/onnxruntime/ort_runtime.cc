@@ -76,7 +76,11 @@ Result<void> OrtRuntime::load(const std::string& library) {
   void* handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (handle == nullptr) {
     const char* cause = ::dlerror();
-    return fail(ErrorKind::kNotFound,
+    std::error_code error;
+    // A name without a folder is searched for, and the linker does not say whether it was found.
+    const bool there =
+        library.find('/') != std::string::npos && std::filesystem::exists(library, error);
+    return fail(there ? ErrorKind::kUnsupported : ErrorKind::kNotFound,
                 str_format("cannot load ONNX Runtime: {}; configure the path of "
                            "libonnxruntime.so.1 1.{} or later",
                            cause ? cause : library, kOldestMinor));
