@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/contenders.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <gst/app/gstappsink.h>
 #include <gst/gst.h>
 #include <gst/video/video.h>
-#include <sched.h>
+#include <onnxruntime_c_api.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,6 +24,8 @@
 #include <vector>
 
 #include "bench/raw_inference.h"
+#include "bench/report.h"
+#include "gst/gst_ptr.h"
 #include "gst/penanalysis_meta.h"
 #include "gst/register.h"
 #include "penstock/base/str_format.h"
@@ -37,11 +40,6 @@ Nanoseconds cpu_time() {
   timespec used{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
   return std::chrono::seconds(used.tv_sec) + Nanoseconds(used.tv_nsec);
-}
-
-int usable_cores() {
-  cpu_set_t set;
-  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
 /// Time from start() on.
@@ -110,51 +108,94 @@ gboolean offer_video_meta(GstAppSink*, GstQuery* query, gpointer) {
   return TRUE;
 }
 
+/// A pipeline that is stopped and freed wherever its user returns.
+class Playing {
+ public:
+  Playing() : pipeline_(gst_pipeline_new(nullptr)), bus_(gst_element_get_bus(pipeline_)) {}
+  ~Playing() {
+    gst_element_set_state(pipeline_, GST_STATE_NULL);
+    gst_object_unref(bus_);
+    gst_object_unref(pipeline_);
+  }
+  Playing(const Playing&) = delete;
+  Playing& operator=(const Playing&) = delete;
+
+  GstElement* pipeline() const { return pipeline_; }
+  /// The first error on the bus, else `otherwise`.
+  std::string error_or(const std::string& otherwise) const {
+    const gst::GstPtr<GstMessage> message(gst_bus_pop_filtered(bus_, GST_MESSAGE_ERROR));
+    if (message == nullptr) return otherwise;
+    GError* cause = nullptr;
+    gst_message_parse_error(message.get(), &cause, nullptr);
+    std::string text = cause->message;
+    g_error_free(cause);
+    return text;
+  }
+
+ private:
+  GstElement* pipeline_;
+  GstBus* bus_;
+};
+
 Result<Effort> perform_limit(const Task& task) {
   auto manifest = load_manifest(task.manifest);
   if (!manifest) return std::unexpected(manifest.error());
   const int workers = usable_cores();
-  auto raw = RawInference::open(task.library.empty() ? PENSTOCK_ONNXRUNTIME_DEFAULT : task.library,
-                                *manifest, workers);
+  auto raw = RawInference::open(library_or_default(task.library), *manifest, workers);
   if (!raw) return std::unexpected(raw.error());
 
-  GstElement* pipeline = gst_pipeline_new(nullptr);
+  const Playing playing;
   GstElement* decoder = make_clip_decoder(task);
   GstElement* sink = gst_element_factory_make("appsink", nullptr);
+  for (GstElement* element : {decoder, sink}) {
+    if (element != nullptr) gst_bin_add(GST_BIN(playing.pipeline()), element);
+  }
   if (decoder == nullptr || sink == nullptr) return fail(ErrorKind::kUnsupported, "no decoder");
   g_object_set(sink, "sync", FALSE, "max-buffers", 1u, "enable-last-sample", FALSE, nullptr);
   GstAppSinkCallbacks callbacks = {};
   callbacks.propose_allocation = offer_video_meta;
   gst_app_sink_set_callbacks(GST_APP_SINK(sink), &callbacks, nullptr, nullptr);
-  gst_bin_add_many(GST_BIN(pipeline), decoder, sink, nullptr);
   gst_element_link(decoder, sink);
-  gst_element_set_state(pipeline, GST_STATE_PLAYING);
+  gst_element_set_state(playing.pipeline(), GST_STATE_PLAYING);
 
-  GstSample* first = gst_app_sink_try_pull_sample(GST_APP_SINK(sink), 10 * GST_SECOND);
-  if (first == nullptr) return fail(ErrorKind::kCorrupt, "the clip gives no frame");
+  // A sample less is inference that nothing was decoded for: a limit that is none.
+  std::atomic<int> decoded{0};
+  const auto pull = [&]() -> Result<void> {
+    const gst::GstPtr<GstSample> sample(
+        gst_app_sink_try_pull_sample(GST_APP_SINK(sink), 10 * GST_SECOND));
+    if (sample != nullptr) {
+      decoded.fetch_add(1);
+      return {};
+    }
+    return fail(ErrorKind::kCorrupt,
+                str_format("the decoder gave {} of {} frames: {}", decoded.load(), task.frames,
+                           playing.error_or("the clip ends there, or hangs")));
+  };
+  PENSTOCK_TRY(pull());
   const Watch watch;
-  gst_sample_unref(first);
   std::atomic<int> started{0};
   std::mutex mutex;
   std::optional<Error> error;
+  const auto work = [&](int worker) -> Result<void> {
+    for (int n = started.fetch_add(1); n < task.frames; n = started.fetch_add(1)) {
+      PENSTOCK_TRY((*raw)->run(worker));
+      // The first frame was pulled before the watch.
+      if (n > 0) PENSTOCK_TRY(pull());
+    }
+    return {};
+  };
   std::vector<std::thread> threads;
   for (int w = 0; w < workers; ++w) {
     threads.emplace_back([&, w] {
-      while (started.fetch_add(1) < task.frames) {
-        if (auto done = (*raw)->run(w); !done) {
-          const std::lock_guard lock(mutex);
-          error = done.error();
-          return;
-        }
-        GstSample* sample = gst_app_sink_pull_sample(GST_APP_SINK(sink));
-        if (sample != nullptr) gst_sample_unref(sample);
-      }
+      auto done = work(w);
+      if (done) return;
+      started = task.frames;
+      const std::lock_guard lock(mutex);
+      if (!error) error = done.error();
     });
   }
   for (std::thread& thread : threads) thread.join();
-  const Effort effort = watch.stop(task.frames);
-  gst_element_set_state(pipeline, GST_STATE_NULL);
-  gst_object_unref(pipeline);
+  const Effort effort = watch.stop(decoded);
   if (error) return std::unexpected(*error);
   return effort;
 }
@@ -289,18 +330,17 @@ Result<Effort> perform(Contender contender, const Task& task) {
   return effort;
 }
 
-Result<Effort> perform_apart(Contender contender, const Task& task) {
+std::filesystem::path library_or_default(const std::filesystem::path& library) {
+  return library.empty() ? std::filesystem::path(PENSTOCK_ONNXRUNTIME_DEFAULT) : library;
+}
+
+namespace {
+
+/// What this program prints to stdout when it is run again with `words`.
+Result<std::string> run_self(std::vector<std::string> words) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return fail(ErrorKind::kExhausted, "no pipe");
-  std::vector<std::string> words{"bench_pipeline",
-                                 "--perform",
-                                 std::to_string(int(contender)),
-                                 task.clip.string(),
-                                 std::to_string(task.frames),
-                                 task.manifest.string(),
-                                 task.library.string(),
-                                 task.scratch.string()};
-  std::vector<char*> argv;
+  std::vector<char*> argv{const_cast<char*>("bench_pipeline")};
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   posix_spawn_file_actions_t actions;
@@ -320,16 +360,63 @@ Result<Effort> perform_apart(Contender contender, const Task& task) {
   if (spawned != 0) return fail(ErrorKind::kIo, "cannot start a measuring process");
   int status = 0;
   ::waitpid(child, &status, 0);
+  if (status != 0) return fail(ErrorKind::kDevice, "the process ended badly");
+  return text;
+}
+
+}  // namespace
+
+Result<Effort> perform_apart(Contender contender, const Task& task) {
+  auto text = run_self({"--perform", std::to_string(int(contender)), task.clip.string(),
+                        std::to_string(task.frames), task.manifest.string(), task.library.string(),
+                        task.scratch.string()});
   long long wall = 0;
   long long cpu = 0;
   Effort effort;
-  if (status != 0 ||
-      std::sscanf(text.c_str(), "effort %d %lld %lld", &effort.frames, &wall, &cpu) != 3) {
+  if (!text ||
+      std::sscanf(text->c_str(), "effort %d %lld %lld", &effort.frames, &wall, &cpu) != 3) {
     return fail(ErrorKind::kDevice, str_format("measuring contender {} failed", int(contender)));
   }
   effort.wall = Nanoseconds(wall);
   effort.cpu = Nanoseconds(cpu);
   return effort;
+}
+
+Result<EngineLibrary> engine_apart(const std::filesystem::path& library) {
+  auto text = run_self({"--engine", library.string()});
+  const std::string of = library.empty() ? "onnxinference" : library.string();
+  if (!text) return std::unexpected(text.error().context("asking for the ONNX Runtime of " + of));
+  char version[64] = {};
+  int path = 0;
+  if (std::sscanf(text->c_str(), "engine %63s %n", version, &path) != 1 || path == 0) {
+    return fail(ErrorKind::kUnsupported, str_format("{} has no ONNX Runtime", of));
+  }
+  std::string rest = text->substr(std::size_t(path));
+  while (rest.ends_with('\n')) rest.pop_back();
+  return EngineLibrary{.path = rest, .version = version};
+}
+
+int engine_from_arguments(int argc, char** argv) {
+  if (argc != 3) return 64;
+  const std::string library = argv[2];
+  void* handle = nullptr;
+  if (library.empty()) {
+    gst_init(nullptr, nullptr);
+    // The plugin brings its library along, under whatever name: a handle finds symbols in what it
+    // depends on, too.
+    GstPlugin* plugin = gst_plugin_load_by_name("onnx");
+    const gchar* file = plugin != nullptr ? gst_plugin_get_filename(plugin) : nullptr;
+    if (file != nullptr) handle = ::dlopen(file, RTLD_NOW | RTLD_NOLOAD);
+  } else {
+    handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  }
+  void* symbol = handle != nullptr ? ::dlsym(handle, "OrtGetApiBase") : nullptr;
+  Dl_info info{};
+  if (symbol == nullptr || ::dladdr(symbol, &info) == 0) return 1;
+  const auto base = reinterpret_cast<const OrtApiBase* (*)()>(symbol);
+  std::printf("engine %s %s\n", base()->GetVersionString(), info.dli_fname);
+  std::fflush(stdout);
+  std::quick_exit(0);
 }
 
 int perform_from_arguments(int argc, char** argv) {

@@ -38,13 +38,27 @@ struct Effort {
   double frames_per_second() const { return frames / (double(wall.count()) / 1e9); }
 };
 
-/// Runs the contender in this process.
+/// An ONNX Runtime as it is loaded.
+struct EngineLibrary {
+  std::filesystem::path path;
+  std::string version;  ///< "1.23.2"
+};
+
+/// Asks in a new process, as its library must not be loaded beside another. Empty: the one that
+/// onnxinference is linked to.
+Result<EngineLibrary> engine_apart(const std::filesystem::path& library);
+
+/// Runs the contender in this process. An error when it did fewer frames than the task has.
 Result<Effort> perform(Contender contender, const Task& task);
 
 /// Runs it in a new process: this program again, with `--perform`.
 Result<Effort> perform_apart(Contender contender, const Task& task);
 
-/// What the program does when it finds `--perform` on its command line.
+/// The build's default when `library` is empty.
+std::filesystem::path library_or_default(const std::filesystem::path& library);
+
+/// What the program does when it finds `--perform` or `--engine` on its command line.
 int perform_from_arguments(int argc, char** argv);
+int engine_from_arguments(int argc, char** argv);
 
 }  // namespace penstock::bench

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/report.h"
 
+#include <sched.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <span>
+#include <thread>
 
 #include "penstock/base/file_ops.h"
 #include "penstock/base/str_format.h"
@@ -48,31 +49,57 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
+int usable_cores() {
+  cpu_set_t set;
+  // Fails on more cores than a cpu_set_t has.
+  if (::sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+  return std::max(int(std::thread::hardware_concurrency()), 1);
+}
+
 std::string BenchReport::to_json() const {
   utsname system{};
   ::uname(&system);
   std::string out = str_format(
-      "{{\"machine\":{{\"processor\":{},\"cores\":{},\"kernel\":{},\"arch\":{}}},\"rows\":[",
-      json_text(processor()), ::sysconf(_SC_NPROCESSORS_ONLN), json_text(system.release),
-      json_text(system.machine));
+      "{{\"machine\":{{\"processor\":{},\"cores\":{},\"kernel\":{},\"arch\":{}}},",
+      json_text(processor()), usable_cores(), json_text(system.release), json_text(system.machine));
+  if (run_) {
+    out += str_format(
+        "\"run\":{{\"pairs\":{},\"frames\":{},\"engine\":{},\"peer_engine\":{},\"trial\":{}}},",
+        run_->pairs, run_->frames, json_text(run_->engine), json_text(run_->peer_engine),
+        run_->is_trial());
+  }
+  out += "\"rows\":[";
   for (const BenchRow& row : rows_) {
     if (&row != rows_.data()) out += ',';
     out += str_format(
         "\n{{\"case\":{},\"unit\":{},\"better\":\"{}\",\"ours\":{:.4f},\"peer_name\":{},"
         "\"peer\":{:.4f},\"ratio\":{:.4f},\"bar\":{:.4f},\"ok\":{}}}",
         json_text(row.name), json_text(row.unit), row.higher_is_better ? "higher" : "lower",
-        row.ours, json_text(row.peer_name), row.peer, row.ratio, row.bar, row.ok());
+        row.ours, json_text(row.peer_name), row.peer, row.ratio, row.bar,
+        is_trial() ? "null"
+        : row.ok() ? "true"
+                   : "false");
   }
   return out + "\n]}\n";
 }
 
 std::string BenchReport::to_table() const {
-  std::string out = str_format("{:<38} {:<14} {:>10} {:>10} {:>7} {:>6}  {}\n", "case", "unit",
-                               "ours", "peer", "ratio", "bar", "peer");
+  std::size_t width = 4;
+  for (const BenchRow& row : rows_) width = std::max(width, row.name.size());
+  std::string out = str_format("{:<{}} {:<14} {:>10} {:>10} {:>7} {:>6}  {}\n", "case", width,
+                               "unit", "ours", "peer", "ratio", "bar", "peer");
   for (const BenchRow& row : rows_) {
-    out += str_format("{:<38} {:<14} {:>10.3f} {:>10.3f} {:>7.3f} {:>6.2f}  {}{}\n", row.name,
-                      row.unit, row.ours, row.peer, row.ratio, row.bar, row.peer_name,
-                      row.ok() ? "" : "   BELOW THE BAR");
+    const std::string bar = row.bar > 0 ? str_format("{:.2f}", row.bar) : "-";
+    out += str_format("{:<{}} {:<14} {:>10.3f} {:>10.3f} {:>7.3f} {:>6}  {}{}\n", row.name, width,
+                      row.unit, row.ours, row.peer, row.ratio, bar, row.peer_name,
+                      is_trial() || row.ok() ? "" : "   BELOW THE BAR");
+  }
+  if (!run_) return out;
+  out += str_format("{} pairs of {} frames on {} usable cores; ONNX Runtime: ours {}, peer {}\n",
+                    run_->pairs, run_->frames, usable_cores(), run_->engine, run_->peer_engine);
+  if (is_trial()) {
+    out += str_format("a trial, whose bars do not count: that takes {} pairs of {} frames\n",
+                      BenchRun::kLeastPairs, BenchRun::kLeastFrames);
   }
   return out;
 }
@@ -90,7 +117,7 @@ bool BenchReport::finish(const std::filesystem::path& json) const {
     return false;
   }
   std::printf("written to %s\n", json.c_str());
-  return std::ranges::all_of(rows_, &BenchRow::ok);
+  return is_trial() || std::ranges::all_of(rows_, &BenchRow::ok);
 }
 
 }  // namespace penstock::bench
