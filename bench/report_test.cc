@@ -17,8 +17,13 @@ using testing::Not;
 
 BenchReport below_the_bar() {
   BenchReport report("test");
-  report.add({.name = "a case", .unit = "frames/s", .ours = 9, .peer_name = "peer", .peer = 10,
-              .ratio = 0.9, .bar = 1.0});
+  report.add({.name = "a case",
+              .unit = "frames/s",
+              .ours = 9,
+              .peer_name = "peer",
+              .peer = 10,
+              .ratio = 0.9,
+              .bar = 1.0});
   return report;
 }
 
