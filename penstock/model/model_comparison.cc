@@ -52,9 +52,8 @@ Result<OutputDifference> compare(const Tensor& got, const std::filesystem::path&
     std::memcpy(&value, bytes.data() + i * sizeof(float), sizeof(float));
     const double apart = std::abs(double{value} - double{want->values[i]});
     // A NaN compares false with everything.
-    difference.largest = std::max(difference.largest, std::isnan(apart)
-                                                          ? std::numeric_limits<double>::infinity()
-                                                          : apart);
+    difference.largest = std::max(
+        difference.largest, std::isnan(apart) ? std::numeric_limits<double>::infinity() : apart);
     difference.scale = std::max(difference.scale, std::abs(double{want->values[i]}));
   }
   return difference;

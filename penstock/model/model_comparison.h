@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether a prepared model, in the engine that will run it, gives the results that somebody else computed: a
-// conversion is checked against the framework that it came from.
+// Whether a prepared model, in the engine that will run it, gives the results that somebody else
+// computed: a conversion is checked against the framework that it came from.
 #pragma once
 
 #include <filesystem>
@@ -20,8 +20,8 @@ struct OutputDifference {
 };
 
 /// Runs the model on `cpu` with `folder`/in.NAME.npy for every input and compares every output with
-/// `folder`/out.NAME.npy (NAME is the tensor's, '/' and ':' as '_'). kCorrupt: an output has another shape
-/// than its reference. Model inputs and outputs other than float32 are kUnsupported.
+/// `folder`/out.NAME.npy (NAME is the tensor's, '/' and ':' as '_'). kCorrupt: an output has
+/// another shape than its reference. Model inputs and outputs other than float32 are kUnsupported.
 Result<std::vector<OutputDifference>> compare_with_reference(const Manifest& manifest,
                                                              const std::filesystem::path& folder,
                                                              const SessionOptions& options = {});

@@ -20,7 +20,8 @@ using testing::HasSubstr;
 class ModelComparison : public testing::Test {
  protected:
   void write(const std::string& name, int rows, const std::vector<float>& values) {
-    std::string header = str_format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, 2), }}\n", rows);
+    std::string header =
+        str_format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, 2), }}\n", rows);
     std::string bytes("\x93NUMPY\x01\x00", 8);
     bytes += {char(header.size()), 0};
     bytes += header;

@@ -79,8 +79,8 @@ Result<NpyArray> parse_npy(std::span<const std::byte> bytes) {
   if (!size) return std::unexpected(size.error());
   const auto data = bytes.subspan(start + length);
   if (data.size() != *size) {
-    return corrupt(str_format("{} bytes of data, but shape {} has {}", data.size(),
-                              to_string(*shape), *size));
+    return corrupt(
+        str_format("{} bytes of data, but shape {} has {}", data.size(), to_string(*shape), *size));
   }
   NpyArray array{*shape, std::vector<float>(*size / sizeof(float))};
   if (!data.empty()) std::memcpy(array.values.data(), data.data(), data.size());
@@ -91,9 +91,9 @@ Result<NpyArray> read_npy(const std::filesystem::path& path) {
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
   if (error) {
-    return fail(error == std::errc::no_such_file_or_directory ? ErrorKind::kNotFound
-                                                              : ErrorKind::kIo,
-                str_format("'{}': {}", path.string(), error.message()));
+    return fail(
+        error == std::errc::no_such_file_or_directory ? ErrorKind::kNotFound : ErrorKind::kIo,
+        str_format("'{}': {}", path.string(), error.message()));
   }
   if (size > kMaxBytes) {
     return fail(ErrorKind::kExhausted, str_format("'{}' has {} bytes", path.string(), size));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arrays as NumPy stores them (.npy, versions 1 to 3), for reference inputs and results of a model: float32
-// in C order, nothing else. The bytes are not trusted.
+// Arrays as NumPy stores them (.npy, versions 1 to 3), for reference inputs and results of a model:
+// float32 in C order, nothing else. The bytes are not trusted.
 #pragma once
 
 #include <cstddef>

@@ -62,8 +62,8 @@ TEST(Npy, GivenAnySuchFileCutOrWithMoreBytes_WhenParsed_ThenItIsRefused) {
 }
 
 TEST(Npy, GivenShapesThatLie_WhenParsed_ThenTheyAreRefused) {
-  for (const char* shape : {"(9223372036854775807, 9223372036854775807)", "(-1, 2)", "(1, 2", "1, 2)",
-                            "(99999999999999999999,)", "('a',)", "(1000000,)"}) {
+  for (const char* shape : {"(9223372036854775807, 9223372036854775807)", "(-1, 2)", "(1, 2",
+                            "1, 2)", "(99999999999999999999,)", "('a',)", "(1000000,)"}) {
     EXPECT_FALSE(parse(npy(floats(shape), {1, 2}))) << shape;
   }
 }

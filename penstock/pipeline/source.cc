@@ -109,6 +109,35 @@ void set_decoder_threads(GstBin*, GstBin*, GstElement* element, gpointer) {
   }
 }
 
+// decodebin3 chooses the decoder by the GstStream's caps when stream-start leaves its queue. Until
+// the parser's caps, which come right behind, have gone in, the GstStream has those of the demuxer,
+// which no decoder takes when they are MPEG-TS's: the run ended with "no decoder", every other time
+// on a busy machine. The pad before the queue knows the parser's caps by then.
+GstPadProbeReturn give_parsed_caps(GstPad* pad, GstPadProbeInfo* info, gpointer) {
+  GstEvent* event = GST_PAD_PROBE_INFO_EVENT(info);
+  if (GST_EVENT_TYPE(event) != GST_EVENT_STREAM_START) return GST_PAD_PROBE_OK;
+  GstStream* stream = nullptr;
+  gst_event_parse_stream(event, &stream);
+  GstPad* before = gst_pad_get_peer(pad);
+  GstCaps* caps = before != nullptr ? gst_pad_get_current_caps(before) : nullptr;
+  if (stream != nullptr && caps != nullptr) gst_stream_set_caps(stream, caps);
+  gst_clear_caps(&caps);
+  gst_clear_object(&before);
+  gst_clear_object(&stream);
+  return GST_PAD_PROBE_OK;
+}
+
+void watch_queue_pad(GstElement*, GstPad* pad, gpointer) {
+  if (GST_PAD_DIRECTION(pad) != GST_PAD_SINK) return;
+  gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, give_parsed_caps, nullptr, nullptr);
+}
+
+void watch_queue(GstBin*, GstBin*, GstElement* element, gpointer) {
+  GstElementFactory* factory = gst_element_get_factory(element);
+  if (factory == nullptr || std::strcmp(GST_OBJECT_NAME(factory), "multiqueue") != 0) return;
+  g_signal_connect(element, "pad-added", G_CALLBACK(watch_queue_pad), nullptr);
+}
+
 void forward_pad(GstElement*, GstPad* pad, gpointer bin) {
   GstStream* stream = gst_pad_get_stream(pad);
   bool video = false;
@@ -223,8 +252,10 @@ Result<GstElement*> make_decoder(const Source& source) {
     return decode;
   }
   GstElement* bin = gst_bin_new("input");
-  gst_bin_add_many(GST_BIN(bin), *input, *decode, nullptr);
+  // decodebin3 may have its queue from the start: watched before it is added.
   g_signal_connect(bin, "deep-element-added", G_CALLBACK(set_decoder_threads), nullptr);
+  g_signal_connect(bin, "deep-element-added", G_CALLBACK(watch_queue), nullptr);
+  gst_bin_add_many(GST_BIN(bin), *input, *decode, nullptr);
   g_signal_connect(*decode, "select-stream", G_CALLBACK(select_stream), nullptr);
   g_signal_connect(*decode, "pad-added", G_CALLBACK(forward_pad), bin);
   if (file) {
