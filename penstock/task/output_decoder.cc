@@ -5,10 +5,33 @@
 #include <cmath>
 
 #include "penstock/base/str_format.h"
+#include "penstock/task/box_family.h"
 #include "penstock/task/nanodet.h"
 
 namespace penstock {
 namespace {
+
+constexpr std::array kBoxFamilies{
+    BoxFamily{"yolov5", NmsNeed::kNeeded, bind_yolov5},
+    BoxFamily{"yolov8", NmsNeed::kNeeded, bind_yolov8},
+    BoxFamily{"yolo-end-to-end", NmsNeed::kNone, bind_end_to_end},
+    BoxFamily{"yolox", NmsNeed::kNeeded, bind_yolox},
+    BoxFamily{"rtdetr", NmsNeed::kNone, bind_rtdetr},
+    BoxFamily{"ssd", NmsNeed::kNone, bind_ssd},
+};
+
+Result<std::unique_ptr<OutputDecoder>> create_for_family(const Manifest& manifest,
+                                                         const DecodeOptions& options) {
+  if (manifest.family == "nanodet") return create_nanodet_decoder(manifest, options);
+  std::string known = "nanodet";
+  for (const BoxFamily& family : kBoxFamilies) {
+    if (manifest.family == family.name) return create_box_decoder(family, manifest, options);
+    known += str_format(", {}", family.name);
+  }
+  return fail(
+      ErrorKind::kUnsupported,
+      str_format("no output decoder for family '{}'; this build has: {}", manifest.family, known));
+}
 
 Result<void> check_options(const DecodeOptions& options) {
   // Written so that NaN fails.
@@ -35,16 +58,9 @@ Result<std::unique_ptr<OutputDecoder>> create_decoder(const Manifest& manifest,
   if (auto checked = check_options(options); !checked) {
     return std::unexpected(checked.error().context(where()));
   }
-  if (manifest.family == "nanodet") {
-    auto decoder = create_nanodet_decoder(manifest, options);
-    if (!decoder) return std::unexpected(std::move(decoder).error().context(where()));
-    return decoder;
-  }
-  return std::unexpected(
-      Error(
-          ErrorKind::kUnsupported,
-          str_format("no output decoder for family '{}'; this build has: nanodet", manifest.family))
-          .context(where()));
+  auto decoder = create_for_family(manifest, options);
+  if (!decoder) return std::unexpected(std::move(decoder).error().context(where()));
+  return decoder;
 }
 
 std::vector<Detection> to_detections(const DetectionBlock& block, const Letterbox& letterbox,

@@ -195,10 +195,8 @@ TestModel make_constant_nanodet(int size, int classes, const std::vector<Constan
 // One colour plane a class: redness = R - (G + B) / 2, and so on. Per stride s, `inner` is its mean
 // over the 3s x 3s window around a cell and `outer` over 5s x 5s, so ring = (25 outer - 9 inner) /
 // 16 and score = clip(4 (inner - ring) - 3, 0, 1): 1 for a square that fills the window exactly, 0
-// when it is a stride off, larger or smaller.
-TestModel make_square_finder_nanodet(int size) {
-  TestModel model = nanodet_frame("square-finder", size, {"red", "green", "blue"});
-  OnnxBuilder graph = nanodet_graph(model);
+// when it is a stride off, larger or smaller. `score_rows<s>` = [N, classes, cells].
+void add_square_scores(OnnxBuilder& graph) {
   graph
       .constant("color_weights", {3, 3, 1, 1},
                 std::vector<float>{1, -.5f, -.5f, -.5f, 1, -.5f, -.5f, -.5f, 1})
@@ -224,9 +222,18 @@ TestModel make_square_finder_nanodet(int size) {
         .node("Mul", {"contrast" + s, "gain"}, {"scaled" + s})
         .node("Add", {"scaled" + s, "offset"}, {"shifted" + s})
         .node("Clip", {"shifted" + s, "low", "high"}, {"score_map" + s})
-        .node("Reshape", {"score_map" + s, "flat"}, {"score_rows" + s})
-        .node("Transpose", {"score_rows" + s}, {scores_name(stride)},
-              {{"perm", std::vector<std::int64_t>{0, 2, 1}}});
+        .node("Reshape", {"score_map" + s, "flat"}, {"score_rows" + s});
+  }
+}
+
+TestModel make_square_finder_nanodet(int size) {
+  TestModel model = nanodet_frame("square-finder", size, {"red", "green", "blue"});
+  OnnxBuilder graph = nanodet_graph(model);
+  add_square_scores(graph);
+  for (const int stride : kStrides) {
+    const std::string s = std::to_string(stride);
+    graph.node("Transpose", {"score_rows" + s}, {scores_name(stride)},
+               {{"perm", std::vector<std::int64_t>{0, 2, 1}}});
     const auto cells =
         static_cast<std::size_t>(size / stride) * static_cast<std::size_t>(size / stride);
     std::vector<float> logits(cells * 4 * kBins);

@@ -12,6 +12,7 @@
 
 #include "penstock/media/preprocessor.h"
 #include "penstock/memory/tensor.h"
+#include "penstock/model/testing/onnx_builder.h"
 
 namespace penstock::model_testing {
 
@@ -53,6 +54,10 @@ TestModel make_constant_nanodet(int size, int classes, const std::vector<Constan
 /// square's own, to the stride grid. RGB, level / 255, letterboxed. A perfect square scores 1; grey
 /// scores 0.
 TestModel make_square_finder_nanodet(int size);
+
+/// The finder's scores as `score_rows8`, `score_rows16` and `score_rows32` [N, 3, cells] of a graph
+/// that has "input" [N, 3, size, size], for outputs in other layouts (square_finders.h).
+void add_square_scores(OnnxBuilder& graph);
 
 /// Writes model.onnx and a schema 2 manifest.json into `folder` (created), and returns the path of
 /// the manifest. Aborts the test run when the disk refuses.

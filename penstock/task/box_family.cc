@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "penstock/task/box_family.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "penstock/base/str_format.h"
+#include "penstock/task/detection_job.h"
+
+namespace penstock {
+namespace {
+
+class BoxDecoder final : public OutputDecoder {
+ public:
+  BoxDecoder(const BoxFamily& family, const BoxModel& model, const DecodeOptions& options)
+      : family_(family), model_(model), options_(options) {}
+
+  Result<DetectionBlock> decode(Device& device, std::span<const Tensor> outputs,
+                                int item) override {
+    // Outputs are checked again on every run: their sizes guard the memory that the job reads.
+    std::vector<Shape> shapes;
+    for (const Tensor& output : outputs) {
+      PENSTOCK_TRY(check_item(output, item));
+      shapes.push_back(output.shape);
+    }
+    auto collect = family_.bind(model_, shapes);
+    if (!collect) return std::unexpected(collect.error());
+    std::vector<StorageRegion> regions;
+    for (const Tensor& output : outputs) regions.push_back(output.data);
+    return run_detection_job(
+        device, outputs, options_,
+        [collect = *std::move(collect), regions = std::move(regions), shapes = std::move(shapes),
+         item = static_cast<std::size_t>(item)](
+            const Access& access, std::vector<Candidate>& candidates) -> Result<void> {
+          std::vector<std::span<const float>> values;
+          for (std::size_t i = 0; i < regions.size(); ++i) {
+            const std::size_t count =
+                regions[i].size / sizeof(float) / static_cast<std::size_t>(shapes[i][0]);
+            values.push_back(item_values(access, regions[i], item, count));
+          }
+          collect(values, candidates);
+          // A box without area is no object, and one that is inside out would make unions negative.
+          std::erase_if(candidates, [](const Candidate& c) {
+            return !(c.record.x1 > c.record.x0 && c.record.y1 > c.record.y0);
+          });
+          return {};
+        });
+  }
+
+ private:
+  static Result<void> check_item(const Tensor& output, int item) {
+    const auto bytes = byte_size(output.type, output.shape);
+    if (!bytes) return std::unexpected(bytes.error());
+    if (output.type != DataType::kFloat32 || !output.data.storage || output.data.size != *bytes) {
+      return fail(
+          ErrorKind::kInvalidArgument,
+          str_format("output '{}' {} must be float32 with {} bytes, is {} with {}", output.name,
+                     to_string(output.shape), *bytes, to_string(output.type), output.data.size));
+    }
+    if (output.shape.empty() || item < 0 || item >= output.shape[0]) {
+      return fail(ErrorKind::kInvalidArgument,
+                  str_format("output '{}' {} has no batch item {}", output.name,
+                             to_string(output.shape), item));
+    }
+    return {};
+  }
+
+  const BoxFamily family_;
+  const BoxModel model_;
+  const DecodeOptions options_;
+};
+
+}  // namespace
+
+std::unexpected<Error> misfit(std::string_view family, std::span<const Shape> shapes,
+                              const std::string& why) {
+  std::string text;
+  for (const Shape& shape : shapes) {
+    if (!text.empty()) text += ", ";
+    text += to_string(shape);
+  }
+  return fail(ErrorKind::kInvalidArgument,
+              str_format("outputs {} are not those of family '{}': {}", text, family, why));
+}
+
+Result<std::size_t> class_count(std::string_view family, const BoxModel& model,
+                                std::span<const Shape> shapes, std::int64_t side,
+                                std::int64_t others) {
+  const std::int64_t classes = side - others;
+  if (classes < 1) {
+    return misfit(family, shapes, str_format("{} values a box leave no class", side));
+  }
+  if (model.classes != 0 && std::cmp_not_equal(classes, model.classes)) {
+    return misfit(family, shapes, str_format("{} labels for {} classes", model.classes, classes));
+  }
+  return static_cast<std::size_t>(classes);
+}
+
+DetectionRecord box_from_center(float x, float y, float width, float height, float score,
+                                std::int32_t class_id) {
+  return {.x0 = x - width / 2,
+          .y0 = y - height / 2,
+          .x1 = x + width / 2,
+          .y1 = y + height / 2,
+          .score = score,
+          .class_id = class_id};
+}
+
+float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
+
+Result<std::unique_ptr<OutputDecoder>> create_box_decoder(const BoxFamily& family,
+                                                          const Manifest& manifest,
+                                                          const DecodeOptions& options) {
+  const BoxModel model{.width = manifest.preprocess.width,
+                       .height = manifest.preprocess.height,
+                       .classes = manifest.labels.size(),
+                       .threshold = options.threshold};
+  if (model.width < 1 || model.height < 1) {
+    return fail(ErrorKind::kInvalidArgument, "the manifest has no input size");
+  }
+  std::vector<Shape> shapes;
+  for (const TensorSpec& output : manifest.outputs) {
+    Shape& shape = shapes.emplace_back();
+    for (const Dimension& dim : output.dims) shape.push_back(dim.is_fixed() ? dim.minimum : -1);
+  }
+  if (auto bound = family.bind(model, shapes); !bound) return std::unexpected(bound.error());
+  DecodeOptions used = options;
+  // The model has thinned its boxes itself, or pairs each object with one: at 1 no box suppresses
+  // another.
+  if (family.nms == NmsNeed::kNone) used.iou_threshold = 1.0f;
+  return std::make_unique<BoxDecoder>(family, model, used);
+}
+
+}  // namespace penstock
