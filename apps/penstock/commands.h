@@ -15,5 +15,7 @@ using Command = std::function<int()>;
 Command add_run(CLI::App& app);
 Command add_doctor(CLI::App& app);
 Command add_model(CLI::App& app);
+/// `model prepare`; the function is for add_model to call when it was parsed.
+Command add_model_prepare(CLI::App& model);
 
 }  // namespace penstock

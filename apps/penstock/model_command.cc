@@ -123,7 +123,10 @@ Command add_model(CLI::App& app) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   compare_command->add_option("--engine-library", compared->library, "The ONNX Runtime library");
-  return [flags, compared, compare_command] {
+  const Command prepare = add_model_prepare(*model);
+  CLI::App* prepare_command = model->get_subcommand("prepare");
+  return [flags, compared, compare_command, prepare, prepare_command] {
+    if (prepare_command->parsed()) return prepare();
     return compare_command->parsed() ? compare(*compared) : fetch(*flags);
   };
 }

@@ -23,6 +23,7 @@ using Bytes = std::span<const std::byte>;
 
 /// Subgraphs in attributes in subgraphs: exporters reach 3 or 4 (loops in branches).
 constexpr int kMaxNesting = 32;
+constexpr std::size_t kMaxMetadata = 256;
 constexpr std::size_t kMaxModelBytes = (std::size_t{1} << 31) - 1;
 
 std::optional<DataType> data_type(std::uint64_t onnx) {
@@ -63,6 +64,7 @@ class Walker {
         has_graph = true;
         graph(reader.bytes(), 0);
       }
+      if (reader.is_bytes(14)) metadata(reader.bytes());
       if (reader.is_bytes(20)) training(reader.bytes());
       if (reader.is_bytes(25)) function(reader.bytes());
     }
@@ -83,6 +85,17 @@ class Walker {
   }
   void finish(const WireReader& reader, std::string_view what) {
     if (!reader.ok()) corrupt(str_format("{} is truncated or not protobuf", what));
+  }
+
+  void metadata(Bytes message) {
+    std::pair<std::string, std::string> entry;
+    WireReader reader(message);
+    while (reader.next() && !error_) {
+      if (reader.is_bytes(1)) entry.first = reader.text();
+      if (reader.is_bytes(2)) entry.second = reader.text();
+    }
+    finish(reader, "its metadata");
+    if (summary_.metadata.size() < kMaxMetadata) summary_.metadata.push_back(std::move(entry));
   }
 
   void training(Bytes message) {

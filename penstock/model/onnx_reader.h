@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "penstock/base/error.h"
@@ -34,6 +35,8 @@ struct OnnxSummary {
   std::vector<OnnxValueInfo> inputs;        ///< Graph inputs, without those that are initialisers.
   std::vector<OnnxValueInfo> outputs;       ///< Of the top graph.
   std::vector<std::string> external_files;  ///< Locations as written, sorted, each once.
+  /// What exporters write beside the graph, e.g. Ultralytics' "names"; the first 256 entries.
+  std::vector<std::pair<std::string, std::string>> metadata;
 };
 
 /// kCorrupt when this is no plausible ONNX model.

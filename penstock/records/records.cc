@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "penstock/records/records.h"
 
-#include "penstock/records/json_text.h"
+#include "penstock/base/json_text.h"
 
 namespace penstock {
 namespace {

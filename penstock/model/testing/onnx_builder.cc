@@ -9,7 +9,8 @@ namespace {
 
 // Field numbers and enumerators are those of onnx.proto (ONNX IR version 8).
 namespace proto {
-constexpr int kModelIrVersion = 1, kModelProducer = 2, kModelGraph = 7, kModelOpset = 8;
+constexpr int kModelIrVersion = 1, kModelProducer = 2, kModelGraph = 7, kModelOpset = 8,
+              kModelMetadata = 14;
 constexpr int kOpsetVersion = 2;
 constexpr int kGraphNode = 1, kGraphName = 2, kGraphInitializer = 5, kGraphInput = 11,
               kGraphOutput = 12;
@@ -188,6 +189,14 @@ OnnxBuilder& OnnxBuilder::external_constant(std::string_view name, const Shape& 
   return *this;
 }
 
+OnnxBuilder& OnnxBuilder::metadata(std::string_view key, std::string_view value) {
+  std::string entry;
+  put_bytes(entry, proto::kEntryKey, key);
+  put_bytes(entry, proto::kEntryValue, value);
+  put_bytes(metadata_, proto::kModelMetadata, entry);
+  return *this;
+}
+
 std::string OnnxBuilder::build() const {
   std::string graph;
   put_bytes(graph, proto::kGraphName, "test");
@@ -199,6 +208,7 @@ std::string OnnxBuilder::build() const {
   put_bytes(model, proto::kModelProducer, "penstock-test");
   put_bytes(model, proto::kModelOpset, opset);
   put_bytes(model, proto::kModelGraph, graph);
+  model += metadata_;
   return model;
 }
 

@@ -49,12 +49,16 @@ class OnnxBuilder {
   OnnxBuilder& external_constant(std::string_view name, const Shape& dims,
                                  std::string_view location);
 
+  /// An entry of metadata_props.
+  OnnxBuilder& metadata(std::string_view key, std::string_view value);
+
   /// The serialised ModelProto.
   std::string build() const;
 
  private:
   int opset_;
   std::string graph_;
+  std::string metadata_;
 };
 
 }  // namespace penstock::model_testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "penstock/records/json_text.h"
+#include "penstock/base/json_text.h"
 
 #include <gtest/gtest.h>
 #include <simdjson.h>

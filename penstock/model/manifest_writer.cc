@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "penstock/model/manifest_writer.h"
+
+#include <string_view>
+
+#include "penstock/base/json_text.h"
+
+namespace penstock {
+namespace {
+
+/// Objects and arrays with commas where they belong, two spaces a level.
+class JsonWriter {
+ public:
+  JsonWriter& key(std::string_view name) {
+    next();
+    append_json_string(text_, name);
+    text_ += ": ";
+    after_key_ = true;
+    return *this;
+  }
+  void string(std::string_view value) {
+    next();
+    append_json_string(text_, value);
+  }
+  template <typename T>
+  void number(T value) {
+    next();
+    append_json_number(text_, value);
+  }
+  void boolean(bool value) {
+    next();
+    text_ += value ? "true" : "false";
+  }
+  void open(char bracket) {
+    next();
+    text_ += bracket;
+    ++depth_;
+    first_ = true;
+  }
+  void close(char bracket) {
+    --depth_;
+    if (!first_) new_line();
+    text_ += bracket;
+    first_ = false;
+  }
+  std::string take() { return std::move(text_) + "\n"; }
+
+ private:
+  void next() {
+    if (std::exchange(after_key_, false)) return;
+    if (depth_ == 0) return;
+    if (!first_) text_ += ',';
+    first_ = false;
+    new_line();
+  }
+  void new_line() { text_ += "\n" + std::string(2 * depth_, ' '); }
+
+  std::string text_;
+  std::size_t depth_ = 0;
+  bool first_ = true;
+  bool after_key_ = false;
+};
+
+void write_dimension(JsonWriter& out, const Dimension& dim) {
+  if (dim.is_fixed()) return out.number(dim.minimum);
+  out.open('{');
+  out.key("min").number(dim.minimum);
+  out.key("max").number(dim.maximum);
+  if (!dim.symbol.empty()) out.key("symbol").string(dim.symbol);
+  out.close('}');
+}
+
+void write_tensors(JsonWriter& out, std::span<const TensorSpec> specs) {
+  out.open('[');
+  for (const TensorSpec& spec : specs) {
+    out.open('{');
+    out.key("name").string(spec.name);
+    out.key("type").string(to_string(spec.type));
+    if (spec.layout != TensorLayout::kAny) out.key("layout").string(to_string(spec.layout));
+    out.key("dims").open('[');
+    for (const Dimension& dim : spec.dims) write_dimension(out, dim);
+    out.close(']');
+    out.close('}');
+  }
+  out.close(']');
+}
+
+std::string_view fit_name(Fit fit) {
+  switch (fit) {
+    case Fit::kStretch:
+      return "stretch";
+    case Fit::kLetterboxCenter:
+      return "letterbox-center";
+    case Fit::kLetterboxTopLeft:
+      return "letterbox-top-left";
+  }
+  return "";
+}
+
+void write_preprocess(JsonWriter& out, const PreprocessSpec& spec) {
+  out.open('{');
+  out.key("input").string(spec.input_name);
+  out.key("width").number(spec.width);
+  out.key("height").number(spec.height);
+  out.key("layout").string(spec.layout == TensorLayout::kNhwc ? "NHWC" : "NCHW");
+  out.key("order").string(spec.order == ChannelOrder::kBgr ? "BGR" : "RGB");
+  out.key("scale").number(spec.scale);
+  for (const auto& [name, values] : {std::pair{"mean", &spec.mean}, {"std", &spec.std}}) {
+    out.key(name).open('[');
+    for (const float value : *values) out.number(value);
+    out.close(']');
+  }
+  out.key("fit").string(fit_name(spec.fit));
+  out.key("pad").number(spec.pad_level);
+  out.close('}');
+}
+
+}  // namespace
+
+std::string to_manifest_json(const Manifest& manifest, std::span<const ManifestArtefact> artefacts,
+                             const std::string& spdx, const std::string& confidence) {
+  JsonWriter out;
+  out.open('{');
+  out.key("schema").number(2);
+  out.key("name").string(manifest.name);
+  out.key("artefacts").open('[');
+  for (const ManifestArtefact& artefact : artefacts) {
+    out.open('{');
+    out.key("path").string(artefact.path);
+    out.key("sha256").string(artefact.sha256);
+    out.key("role").string(artefact.is_model ? "model" : "data");
+    out.close('}');
+  }
+  out.close(']');
+  out.key("engine").open('{');
+  out.key("name").string(manifest.engine);
+  out.key("provider").string(manifest.provider);
+  out.close('}');
+  out.key("inputs");
+  write_tensors(out, manifest.inputs);
+  out.key("outputs");
+  write_tensors(out, manifest.outputs);
+  out.key("task").string(manifest.task);
+  out.key("family").string(manifest.family);
+  out.key("classes").number(static_cast<std::uint64_t>(manifest.labels.size()));
+  out.key("labels").open('[');
+  for (const std::string& label : manifest.labels) out.string(label);
+  out.close(']');
+  out.key("preprocess");
+  write_preprocess(out, manifest.preprocess);
+  out.key("postprocess").open('{');
+  out.key("threshold").number(manifest.threshold);
+  out.key("iou_threshold").number(manifest.iou_threshold);
+  out.close('}');
+  out.key("licence").open('{');
+  out.key("spdx").string(spdx);
+  out.key("confidence").string(confidence);
+  out.close('}');
+  out.close('}');
+  return out.take();
+}
+
+}  // namespace penstock
