@@ -87,7 +87,7 @@ GstFlowReturn sink_event(GstPad* pad, GstObject* parent, GstEvent* raw) {
     }
     case GST_EVENT_FLUSH_STOP: {
       const gboolean sent = gst_pad_push_event(self->srcpad, event.release());
-      if (stream != nullptr) resume_src(self, *stream);
+      if (stream != nullptr) resume_src(self, *stream, InferStream::After::kFlush);
       return flow_of(sent);
     }
     case GST_EVENT_CAPS: {

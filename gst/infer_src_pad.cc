@@ -87,7 +87,9 @@ gboolean src_event(GstPad* pad, GstObject* parent, GstEvent* event) {
   if (GST_EVENT_TYPE(event) == GST_EVENT_RECONFIGURE) {
     // The pad has been linked again: what it refused for want of a peer may go on.
     const auto stream = stream_of(self);
-    if (stream != nullptr && stream->flow() == GST_FLOW_NOT_LINKED) resume_src(self, *stream);
+    if (stream != nullptr && stream->flow() == GST_FLOW_NOT_LINKED) {
+      resume_src(self, *stream, InferStream::After::kLink);
+    }
   }
   return gst_pad_event_default(pad, parent, event);
 }
@@ -100,7 +102,7 @@ gboolean src_activate_mode(GstPad* pad, GstObject* parent, GstPadMode mode, gboo
     if (stream != nullptr) stream->interrupt();
     return gst_pad_stop_task(pad);
   }
-  if (stream != nullptr) resume_src(self, *stream);
+  if (stream != nullptr) resume_src(self, *stream, InferStream::After::kFlush);
   return TRUE;
 }
 
@@ -134,8 +136,8 @@ gboolean src_query(GstPad* pad, GstObject* parent, GstQuery* query) {
 
 }  // namespace
 
-void resume_src(PenInfer* self, InferStream& stream) {
-  for (const EventPtr& event : stream.resume()) {
+void resume_src(PenInfer* self, InferStream& stream, InferStream::After what) {
+  for (const EventPtr& event : stream.resume(what)) {
     gst_pad_store_sticky_event(self->srcpad, event.get());
   }
   start_task(self);

@@ -16,6 +16,6 @@ GstPad* new_src_pad(GstStaticPadTemplate* pad_template);
 
 /// Starts the stream's next generation and the task that sends on what leaves it. Sticky events
 /// that were dropped on the way are stored on the pad first, and so go before its first frame.
-void resume_src(PenInfer* self, InferStream& stream);
+void resume_src(PenInfer* self, InferStream& stream, InferStream::After what);
 
 }  // namespace penstock::gst

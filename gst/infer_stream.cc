@@ -82,7 +82,8 @@ GstFlowReturn InferStream::push_frame(BufferPtr buffer, const VideoFormat& forma
     const std::lock_guard lock(mutex_);
     if (flow_ != GST_FLOW_OK) return flow_;
     if (eos_ || wants_no_more_) return GST_FLOW_EOS;
-    if (lease == nullptr) return GST_FLOW_FLUSHING;
+    // Unlinked and linked again while this waited: the frame is one of those that were dropped.
+    if (lease == nullptr) return GST_FLOW_OK;
     identity = identity_for(buffer.get());
     number = next_frame_++;
     generation = generation_;
@@ -311,10 +312,10 @@ void InferStream::clear_and(GstFlowReturn flow) {
     current = identity_;
     generation = generation_;
     ++epoch_;
+    budget_->interrupt();  // With the flow: a resume() must not come between the two.
     changed_.notify_all();
   }
   // Without the lock: the executor's own lock is taken here, and frames it drops give leases back.
-  budget_->interrupt();
   for (Waiting& waiting : dropped) {
     ended.insert(ended.end(), waiting.ended.begin(), waiting.ended.end());
   }
@@ -326,16 +327,12 @@ void InferStream::clear_and(GstFlowReturn flow) {
 }
 
 void InferStream::keep_sticky(EventPtr event) {
-  // SEGMENT and EOS belong to what was flushed; the next ones are sent anew.
-  if (!GST_EVENT_IS_STICKY(event.get()) || GST_EVENT_TYPE(event.get()) == GST_EVENT_SEGMENT ||
-      GST_EVENT_TYPE(event.get()) == GST_EVENT_EOS) {
-    return;
-  }
+  if (!GST_EVENT_IS_STICKY(event.get()) || GST_EVENT_TYPE(event.get()) == GST_EVENT_EOS) return;
   std::erase_if(sticky_, [&](const EventPtr& kept) { return replaces(event.get(), kept.get()); });
   sticky_.push_back(std::move(event));
 }
 
-std::vector<EventPtr> InferStream::resume() {
+std::vector<EventPtr> InferStream::resume(After what) {
   const std::lock_guard lock(mutex_);
   ++generation_;
   eos_ = false;
@@ -343,6 +340,11 @@ std::vector<EventPtr> InferStream::resume() {
   if (!failed_) {
     flow_ = GST_FLOW_OK;
     budget_->resume();
+  }
+  if (what == After::kFlush) {
+    std::erase_if(sticky_, [](const EventPtr& event) {
+      return GST_EVENT_TYPE(event.get()) == GST_EVENT_SEGMENT;
+    });
   }
   return std::exchange(sticky_, {});
 }

@@ -97,10 +97,12 @@ class InferStream {
 
   /// Drops what is queued, cancels what runs, wakes both threads; returns without waiting for jobs.
   void interrupt();
+  enum class After { kFlush, kLink };
   /// Starts the next generation; a stream whose failure was claimed stays ended. Returns the sticky
   /// events that were dropped since the last time, latest last: upstream sends them only once, so
-  /// they are to be stored on the source pad before anything of the new generation leaves.
-  [[nodiscard]] std::vector<EventPtr> resume();
+  /// they are to be stored on the source pad before anything of the new generation leaves. A flush
+  /// ends the segment, so it is among them only after a link.
+  [[nodiscard]] std::vector<EventPtr> resume(After what);
   GstFlowReturn flow() const;
   /// True for the first caller in the stream's life, who posts its one error: both threads may
   /// fail. From then on the stream can end, but not begin again.

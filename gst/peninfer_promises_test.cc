@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -284,12 +285,44 @@ TEST_P(L05, GivenASourcePadThatWasNotLinked_WhenLinkedAgain_ThenFramesPassAsThro
     gst_pad_unlink(src.get(), harness_->sinkpad);
     answers.refused_frame();
     answers.tag();
+    answers.segment(7);
     ASSERT_EQ(gst_pad_link(src.get(), harness_->sinkpad), GST_PAD_LINK_OK);
     answers.frame();
     EXPECT_TRUE(eventually([&] { return downstream.frames > 0; }));
     const EventPtr tag(gst_pad_get_sticky_event(harness_->sinkpad, GST_EVENT_TAG, 0));
     answers.note(tag == nullptr ? "no tag" : "tag");
+    const EventPtr event(gst_pad_get_sticky_event(harness_->sinkpad, GST_EVENT_SEGMENT, 0));
+    const GstSegment* segment = nullptr;
+    gst_event_parse_segment(event.get(), &segment);
+    answers.note(str_format("segment from {}", segment->start));
   });
+}
+
+TEST_P(L05, GivenFramesThatComeAllTheTime_WhenTheSourcePadIsRelinked_ThenUpstreamGoesOn) {
+  play({"queue-depth=1"});
+  gst_harness_set_drop_buffers(harness_.get(), TRUE);
+  const BufferPtr frame = make_frame(0);
+  std::atomic<bool> stop{false};
+  std::set<GstFlowReturn> heard;
+  std::thread upstream([&] {
+    while (!stop) heard.insert(gst_harness_push(harness_.get(), gst_buffer_ref(frame.get())));
+  });
+  const GstPtr<GstPad> src(gst_pad_get_peer(harness_->sinkpad));
+  for (int i = 0; i < 30; ++i) {
+    const guint before = gst_harness_buffers_received(harness_.get());
+    EXPECT_TRUE(eventually([&] { return gst_harness_buffers_received(harness_.get()) > before; }));
+    gst_pad_unlink(src.get(), harness_->sinkpad);
+    if (i % 2 == 0) std::this_thread::yield();
+    ASSERT_EQ(gst_pad_link(src.get(), harness_->sinkpad), GST_PAD_LINK_OK);
+  }
+  const guint before = gst_harness_buffers_received(harness_.get());
+  EXPECT_TRUE(eventually([&] { return gst_harness_buffers_received(harness_.get()) > before; }));
+  stop = true;
+  upstream.join();
+  heard.erase(GST_FLOW_OK);
+  heard.erase(GST_FLOW_NOT_LINKED);
+  EXPECT_TRUE(heard.empty()) << gst_flow_get_name(*heard.begin());
+  EXPECT_TRUE(errors().empty());
 }
 
 INSTANTIATE_TEST_SUITE_P(cpu, L05, Values("cpu"));

@@ -55,9 +55,10 @@ class Answers {
     log_.push_back(name + (taken ? " taken" : " refused"));
   }
   void tag() { event(gst_event_new_tag(gst_tag_list_new(GST_TAG_TITLE, "t", nullptr))); }
-  void segment() {
+  void segment(GstClockTime start = 0) {
     GstSegment segment;
     gst_segment_init(&segment, GST_FORMAT_TIME);
+    segment.start = start;
     event(gst_event_new_segment(&segment));
   }
   void note(std::string text) { log_.push_back(std::move(text)); }
