@@ -76,6 +76,8 @@ void InferFixture::play_to_hold(std::vector<std::string> properties) {
 void InferFixture::TearDown() {
   if (sim_ != nullptr) sim_->hold_jobs(false);
   harness_.reset();
+  // Messages hold the elements that posted them, which hold the bus.
+  gst_bus_set_flushing(bus_.get(), TRUE);
 }
 
 std::vector<std::string> InferFixture::formats() const {
