@@ -105,7 +105,9 @@ GstFlowReturn sink_event(GstPad* pad, GstObject* parent, GstEvent* raw) {
     return flow_of(gst_pad_event_default(pad, parent, event.release()));
   }
   if (stream == nullptr) return GST_FLOW_FLUSHING;
-  if (self->core->refused) return GST_FLOW_NOT_NEGOTIATED;
+  // The end still passes: a source that does not mind the refusal says nothing else, and what is
+  // behind would wait for it for ever.
+  if (self->core->refused && type != GST_EVENT_EOS) return GST_FLOW_NOT_NEGOTIATED;
   const GstFlowReturn flow = stream->push_event(std::move(event));
   // No data follows an EOS that could bring downstream's failure to light.
   if (type == GST_EVENT_EOS && is_failure(flow)) report_downstream(self, *stream, flow);

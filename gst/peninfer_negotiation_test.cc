@@ -49,6 +49,19 @@ TEST_P(V01, GivenTheDevicesFrames_WhenNegotiated_ThenAccepted) {
   }
 }
 
+TEST_P(V01, GivenRefusedCaps_WhenTheSourceEnds_ThenDownstreamHearsOfTheEnd) {
+  play();
+  send_caps("audio/x-raw,rate=48000");
+  gst_harness_push_event(harness_.get(), gst_event_new_eos());
+  bool ended = false;
+  // gst_harness_pull_event() waits; null after a minute.
+  while (GstEvent* raw = ended ? nullptr : gst_harness_pull_event(harness_.get())) {
+    const EventPtr event(raw);
+    ended = GST_EVENT_TYPE(raw) == GST_EVENT_EOS;
+  }
+  EXPECT_TRUE(ended);
+}
+
 TEST_P(V01, GivenAnotherDevicesMemory_WhenNegotiated_ThenTheFeatureIsNamed) {
   const std::string rest = ",format=NV12,width=128,height=128,framerate=25/1";
   const char* const foreign = is_sim() ? "memory:SystemMemory" : "memory:PenstockSim";
