@@ -12,7 +12,6 @@ namespace {
 
 GstPtr<GstBufferPool> make_pool(GstCaps* caps, guint size, guint minimum) {
   GstPtr<GstBufferPool> pool(gst_video_buffer_pool_new());
-  gst_object_ref_sink(pool.get());
   GstStructure* config = gst_buffer_pool_get_config(pool.get());
   gst_buffer_pool_config_set_params(config, caps, size, minimum, 0);
   return gst_buffer_pool_set_config(pool.get(), config) ? std::move(pool) : nullptr;

@@ -52,8 +52,7 @@ TEST(Allocation, GivenDownstreamReadsVideoMeta_WhenAdapted_ThenThePromiseGoesUps
 
 TEST(Allocation, GivenAPoolAndVideoMetaOfDownstream_WhenAdapted_ThenTheDecoderKeepsItsOwnPool) {
   const auto query = new_query();
-  const GstPtr<GstBufferPool> theirs(
-      GST_BUFFER_POOL(gst_object_ref_sink(gst_video_buffer_pool_new())));
+  const GstPtr<GstBufferPool> theirs(gst_video_buffer_pool_new());
   gst_query_add_allocation_pool(query.get(), theirs.get(), kSize, 4, 0);
   gst_query_add_allocation_meta(query.get(), GST_VIDEO_META_API_TYPE, nullptr);
   add_held_frames(query.get(), 6, DeviceKind::kCpu);
@@ -70,8 +69,7 @@ TEST(Allocation, GivenDownstreamDoesNotReadVideoMeta_WhenAdapted_ThenItIsNotProm
 
 TEST(Allocation, GivenAGrowingPoolOfDownstream_WhenAdapted_ThenItIsKeptWithMoreBuffers) {
   const auto query = new_query();
-  const GstPtr<GstBufferPool> theirs(
-      GST_BUFFER_POOL(gst_object_ref_sink(gst_video_buffer_pool_new())));
+  const GstPtr<GstBufferPool> theirs(gst_video_buffer_pool_new());
   gst_query_add_allocation_pool(query.get(), theirs.get(), kSize, 4, 0);
   add_held_frames(query.get(), 6, DeviceKind::kCpu);
   const Pool pool = pool_of(query.get());
@@ -81,8 +79,7 @@ TEST(Allocation, GivenAGrowingPoolOfDownstream_WhenAdapted_ThenItIsKeptWithMoreB
 
 TEST(Allocation, GivenALimitedPoolOfDownstream_WhenAdapted_ThenAnotherReplacesIt) {
   const auto query = new_query();
-  const GstPtr<GstBufferPool> theirs(
-      GST_BUFFER_POOL(gst_object_ref_sink(gst_video_buffer_pool_new())));
+  const GstPtr<GstBufferPool> theirs(gst_video_buffer_pool_new());
   gst_query_add_allocation_pool(query.get(), theirs.get(), kSize, 2, 5);
   add_held_frames(query.get(), 6, DeviceKind::kCpu);
   const Pool pool = pool_of(query.get());
