@@ -86,8 +86,7 @@ gboolean src_event(GstPad* pad, GstObject* parent, GstEvent* event) {
   auto* self = PEN_INFER(parent);
   if (GST_EVENT_TYPE(event) == GST_EVENT_RECONFIGURE) {
     // The pad has been linked again: what it refused for want of a peer may go on.
-    const auto stream = stream_of(self);
-    if (stream != nullptr && stream->flow() == GST_FLOW_NOT_LINKED) {
+    if (const auto stream = stream_of(self)) {
       resume_src(self, *stream, InferStream::After::kLink);
     }
   }
@@ -137,9 +136,9 @@ gboolean src_query(GstPad* pad, GstObject* parent, GstQuery* query) {
 }  // namespace
 
 void resume_src(PenInfer* self, InferStream& stream, InferStream::After what) {
-  for (const EventPtr& event : stream.resume(what)) {
-    gst_pad_store_sticky_event(self->srcpad, event.get());
-  }
+  const auto events = stream.resume(what);
+  if (!events) return;
+  for (const EventPtr& event : *events) gst_pad_store_sticky_event(self->srcpad, event.get());
   start_task(self);
 }
 

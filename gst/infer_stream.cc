@@ -228,6 +228,7 @@ std::optional<InferStream::Output> InferStream::next() {
   if (std::holds_alternative<EventPtr>(waiting.item)) --waiting_events_;
   if (auto* query = std::get_if<QueryPtr>(&waiting.item)) (*query)->taken = true;
   if (result && *result) ++inferred_;
+  links_before_ = links_;
   changed_.notify_all();
   lock.unlock();
 
@@ -261,12 +262,16 @@ bool InferStream::end(GstFlowReturn reason) {
     return false;
   }
   bool unseen = false;
+  Stopped stopped;
   {
     const std::lock_guard lock(mutex_);
     if (flow_ != GST_FLOW_OK) return false;
+    // Linked anew while the frame was refused for want of a peer: the next one has a peer.
+    if (reason == GST_FLOW_NOT_LINKED && links_ != links_before_) return false;
     unseen = eos_;
+    stopped = stop(reason);
   }
-  clear_and(reason);
+  let_go(std::move(stopped));
   return unseen;
 }
 
@@ -293,37 +298,42 @@ void InferStream::drop_frames_until_pushable() {
   }
 }
 
-void InferStream::interrupt() { clear_and(GST_FLOW_FLUSHING); }
-
-void InferStream::clear_and(GstFlowReturn flow) {
-  std::deque<Waiting> dropped;
-  std::vector<IdentityPtr> ended;
-  IdentityPtr current;
-  Generation generation = 0;
+void InferStream::interrupt() {
+  Stopped stopped;
   {
     const std::lock_guard lock(mutex_);
-    flow_ = failed_ ? GST_FLOW_ERROR : flow;
-    dropped.swap(waiting_);
-    for (Waiting& waiting : dropped) {
-      if (auto* event = std::get_if<EventPtr>(&waiting.item)) keep_sticky(std::move(*event));
-    }
-    waiting_events_ = 0;
-    ended.swap(ended_);
-    current = identity_;
-    generation = generation_;
-    ++epoch_;
-    budget_->interrupt();  // With the flow: a resume() must not come between the two.
-    changed_.notify_all();
+    stopped = stop(GST_FLOW_FLUSHING);
   }
-  // Without the lock: the executor's own lock is taken here, and frames it drops give leases back.
-  for (Waiting& waiting : dropped) {
-    ended.insert(ended.end(), waiting.ended.begin(), waiting.ended.end());
+  let_go(std::move(stopped));
+}
+
+InferStream::Stopped InferStream::stop(GstFlowReturn flow) {
+  flow_ = failed_ ? GST_FLOW_ERROR : flow;
+  Stopped stopped;
+  stopped.dropped.swap(waiting_);
+  for (Waiting& waiting : stopped.dropped) {
+    if (auto* event = std::get_if<EventPtr>(&waiting.item)) keep_sticky(std::move(*event));
   }
-  for (const IdentityPtr& identity : ended) {
-    executor_->cancel(identity->id, generation);
+  waiting_events_ = 0;
+  stopped.ended.swap(ended_);
+  stopped.current = identity_;
+  stopped.generation = generation_;
+  ++epoch_;
+  budget_->interrupt();  // With the flow: a resume() must not come between the two.
+  changed_.notify_all();
+  return stopped;
+}
+
+void InferStream::let_go(Stopped stopped) {
+  // The executor's own lock is taken here, and frames that it drops give leases back.
+  for (Waiting& waiting : stopped.dropped) {
+    stopped.ended.insert(stopped.ended.end(), waiting.ended.begin(), waiting.ended.end());
+  }
+  for (const IdentityPtr& identity : stopped.ended) {
+    executor_->cancel(identity->id, stopped.generation);
     executor_->retire(identity->id);
   }
-  executor_->cancel(current->id, generation);
+  executor_->cancel(stopped.current->id, stopped.generation);
 }
 
 void InferStream::keep_sticky(EventPtr event) {
@@ -332,8 +342,12 @@ void InferStream::keep_sticky(EventPtr event) {
   sticky_.push_back(std::move(event));
 }
 
-std::vector<EventPtr> InferStream::resume(After what) {
+std::optional<std::vector<EventPtr>> InferStream::resume(After what) {
   const std::lock_guard lock(mutex_);
+  if (what == After::kLink) {
+    ++links_;
+    if (flow_ != GST_FLOW_NOT_LINKED) return std::nullopt;
+  }
   ++generation_;
   eos_ = false;
   wants_no_more_ = false;

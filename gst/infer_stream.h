@@ -101,8 +101,9 @@ class InferStream {
   /// Starts the next generation; a stream whose failure was claimed stays ended. Returns the sticky
   /// events that were dropped since the last time, latest last: upstream sends them only once, so
   /// they are to be stored on the source pad before anything of the new generation leaves. A flush
-  /// ends the segment, so it is among them only after a link.
-  [[nodiscard]] std::vector<EventPtr> resume(After what);
+  /// ends the segment, so it is among them only after a link. Nothing when a link came that the
+  /// flow had not waited for.
+  [[nodiscard]] std::optional<std::vector<EventPtr>> resume(After what);
   GstFlowReturn flow() const;
   /// True for the first caller in the stream's life, who posts its one error: both threads may
   /// fail. From then on the stream can end, but not begin again.
@@ -132,7 +133,15 @@ class InferStream {
   IdentityPtr new_identity(std::string stream_id, GObject* display) const;
   GstFlowReturn enqueue(Waiting waiting, guint64 epoch);
   GstFlowReturn enqueue_failure(Error error);
-  void clear_and(GstFlowReturn flow);
+  /// What a stop leaves to be let go of without the lock.
+  struct Stopped {
+    std::deque<Waiting> dropped;
+    std::vector<IdentityPtr> ended;
+    IdentityPtr current;
+    Generation generation = 0;
+  };
+  Stopped stop(GstFlowReturn flow);
+  void let_go(Stopped stopped);
   void keep_sticky(EventPtr event);
   void note_stream_start(GstEvent* event);
   void drop_frames_until_pushable();
@@ -154,7 +163,9 @@ class InferStream {
   bool eos_ = false;            ///< From upstream.
   bool wants_no_more_ = false;  ///< Downstream answered EOS: no frames before a new segment.
   Generation generation_ = 0;
-  guint64 epoch_ = 0;  ///< Counts interruptions, to notice one that came and went.
+  guint64 epoch_ = 0;         ///< Counts interruptions, to notice one that came and went.
+  guint64 links_ = 0;         ///< Counts new links of the source pad,
+  guint64 links_before_ = 0;  ///< and as it was when the last output was taken.
   guint64 next_frame_ = 0;
   guint64 frames_ = 0;
   guint64 inferred_ = 0;
