@@ -57,7 +57,9 @@ use_build() {
       export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
       export LSAN_OPTIONS=${LSAN_OPTIONS:-suppressions=$PENSTOCK_REPO/tools/lsan.supp:print_suppressions=0}
       export G_DEBUG=${G_DEBUG:-gc-friendly} ;;
-    tsan) export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1} ;;
+    tsan)
+      TSAN_OPTIONS=${TSAN_OPTIONS:-suppressions=$PENSTOCK_REPO/tools/tsan.supp:halt_on_error=1:second_deadlock_stack=1}
+      export TSAN_OPTIONS ;;
   esac
 }
 
