@@ -236,7 +236,8 @@ std::optional<InferStream::Output> InferStream::next() {
     waiting.item = std::move(
         result->error().context(str_format("inferring frame {}", waiting.analysis->result.frame)));
   } else if (result) {
-    waiting.analysis->result.objects = std::move((*result)->objects);
+    static_cast<Findings&>(waiting.analysis->result) = static_cast<Findings&&>(**result);
+    waiting.analysis->device = std::move((*result)->device);
     waiting.analysis->times = (*result)->times;
     // The result is there, so nobody reads the frame any more, although its worker may not have
     // dropped it yet. Downstream gets unmapped memory and, when it was alone, a writable buffer.

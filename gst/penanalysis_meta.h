@@ -15,11 +15,13 @@
 
 #include "penstock/observe/latency.h"
 #include "penstock/records/records.h"
+#include "penstock/task/output_decoder.h"
 
 namespace penstock::gst {
 
 struct Analysis {
   FrameResult result;
+  DeviceFindings device;  ///< Masks and tensors, not read back; copies of the buffer share them.
   StageTimes times;
 };
 

@@ -29,6 +29,7 @@
 #include "penstock/media/video_frame.h"
 #include "penstock/observe/latency.h"
 #include "penstock/records/records.h"
+#include "penstock/task/output_decoder.h"
 
 namespace penstock {
 
@@ -39,8 +40,8 @@ struct InferenceRequest {
   Generation generation = 0;
 };
 
-struct InferenceResult {
-  std::vector<Detection> objects;
+struct InferenceResult : Findings {
+  DeviceFindings device;
   StageTimes times;
 };
 

@@ -104,10 +104,11 @@ class FrameRunner final : public BatchRunner {
     TimePoint decode_begun = TimePoint::min();
     for (std::size_t i = 0; i < items.size(); ++i) {
       const Item& item = items[i];
-      auto block = decoder_->decode(*stage_.device, *outputs, static_cast<int>(i));
+      auto decoded_item =
+          decoder_->decode(*stage_.device, *outputs, static_cast<int>(i), &item.frame.letterbox);
       const TimePoint decoded = stage_.clock->now();
-      if (!block) {
-        results[item.index] = std::unexpected(std::move(block).error());
+      if (!decoded_item) {
+        results[item.index] = std::unexpected(std::move(decoded_item).error());
         continue;
       }
       const TimePoint run_ended = inferred.at();
@@ -115,8 +116,11 @@ class FrameRunner final : public BatchRunner {
       times.preprocess = between(item.begun, item.preprocessed.at());
       times.infer = between(items.back().preprocessed.at(), run_ended);
       times.decode = between(std::max(decode_begun, run_ended), decoded);
-      results[item.index]->objects =
-          to_detections(*block, item.frame.letterbox, stage_.manifest.labels);
+      InferenceResult& result = *results[item.index];
+      result.device = std::move(decoded_item->device);
+      result.device.letterbox = item.frame.letterbox;
+      static_cast<Findings&>(result) =
+          to_findings(*std::move(decoded_item), item.frame.letterbox, stage_.manifest.labels);
       decode_begun = stage_.clock->now();
     }
   }

@@ -106,4 +106,13 @@ std::optional<RectF> Letterbox::to_source(RectF box) const {
   return RectF{x0, y0, x1 - x0, y1 - y0};
 }
 
+std::optional<PointF> Letterbox::to_source(PointF point) const {
+  const double scale_x = static_cast<double>(crop.width) / scaled_width;
+  const double scale_y = static_cast<double>(crop.height) / scaled_height;
+  const auto x = static_cast<float>(crop.x + (static_cast<double>(point.x) - pad_x) * scale_x);
+  const auto y = static_cast<float>(crop.y + (static_cast<double>(point.y) - pad_y) * scale_y);
+  if (!std::isfinite(x) || !std::isfinite(y)) return std::nullopt;
+  return PointF{x, y};
+}
+
 }  // namespace penstock

@@ -21,6 +21,9 @@ struct RectI {
 struct RectF {
   float x = 0, y = 0, width = 0, height = 0;
 };
+struct PointF {
+  float x = 0, y = 0;
+};
 
 /// Contract V10: grows `roi` outward to 2 x 2 chroma boundaries and clips it to the (even) frame.
 /// kInvalidArgument when nothing of it lies inside.
@@ -49,6 +52,8 @@ struct Letterbox {
   /// Contract P05: model-input box to source pixels with the rounded per-axis scale, clipped to the
   /// source; nothing when the clipped box is empty or not finite.
   std::optional<RectF> to_source(RectF box) const;
+  /// The same for a point, which is not clipped; nothing when it is not finite.
+  std::optional<PointF> to_source(PointF point) const;
 };
 
 }  // namespace penstock

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "penstock/model/json_object.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -177,6 +178,26 @@ bool JsonObject::read(std::string_view key, std::vector<std::string>& value) {
     value.push_back(std::move(*text));
   }
   return true;
+}
+
+JsonObject json_child(JsonObject& parent, std::string_view key) {
+  simdjson::dom::element value;
+  parent.require(key, value);
+  return parent.errors().first ? JsonObject(parent.path_of(key), parent.errors())
+                               : JsonObject(value, parent.path_of(key), parent.errors());
+}
+
+std::size_t json_choose(JsonErrors& errors, const std::string& path, std::string_view value,
+                        std::span<const std::string_view> names, ErrorKind kind) {
+  const auto found = std::ranges::find(names, value);
+  if (found == names.end()) {
+    std::string known;
+    for (const std::string_view name : names)
+      known += str_format("{}{}", known.empty() ? "" : ", ", name);
+    errors.report(kind, str_format("'{}' is '{}'; known are: {}", path, value, known));
+    return 0;
+  }
+  return static_cast<std::size_t>(found - names.begin());
 }
 
 }  // namespace penstock

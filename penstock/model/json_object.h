@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -79,6 +80,13 @@ class JsonObject {
   std::optional<simdjson::dom::object> object_;
   std::set<std::string, std::less<>> asked_;
 };
+
+/// The object at `key`, which must be there.
+JsonObject json_child(JsonObject& parent, std::string_view key);
+/// Index of `value` in `names`; else an error of `kind` that lists them, and 0.
+std::size_t json_choose(JsonErrors& errors, const std::string& path, std::string_view value,
+                        std::span<const std::string_view> names,
+                        ErrorKind kind = ErrorKind::kCorrupt);
 
 /// The typed value of one element, or an error that names `path`.
 std::optional<std::string> json_string(simdjson::dom::element element, const std::string& path,

@@ -5,8 +5,10 @@
 // format.
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "penstock/base/error.h"
@@ -14,6 +16,17 @@
 #include "penstock/memory/tensor.h"
 
 namespace penstock {
+
+inline constexpr std::array<std::string_view, 8> kTasks{
+    "detection",      "instance-segmentation", "pose",      "oriented-detection",
+    "classification", "semantic-segmentation", "embedding", "raw"};
+
+inline constexpr int kMaxTopK = 100;
+/// So that 300 objects' keypoints stay a compact record (contract A01: 256 KiB).
+inline constexpr std::size_t kMaxKeypoints = 72;
+
+/// What a model's class scores are: softmax makes probabilities of logits, once.
+enum class ScoreKind { kProbabilities, kLogits };
 
 struct Manifest {
   int schema = 2;
@@ -26,14 +39,19 @@ struct Manifest {
   std::string provider = "CPUExecutionProvider";
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> outputs;
-  std::string task;    ///< "detection".
+  std::string task;    ///< One of kTasks.
   std::string family;  ///< Output decoder, e.g. "nanodet".
   std::vector<std::string> labels;
   PreprocessSpec preprocess;
   float threshold = 0.4f;
   float iou_threshold = 0.5f;
-  std::string licence;                  ///< Licence and confidence in it, for the user.
-  std::vector<std::string> weaknesses;  ///< Known ones of the model, for the user.
+  bool class_agnostic = false;                   ///< NMS over all classes at once.
+  ScoreKind scores = ScoreKind::kProbabilities;  ///< Classification and semantic segmentation.
+  int top_k = 5;                                 ///< Classes that are told, 1..100.
+  std::vector<std::string> keypoints;            ///< Their names in order; pose only.
+  bool normalise = false;                        ///< Embeddings are divided by their length.
+  std::string licence;                           ///< Licence and confidence in it, for the user.
+  std::vector<std::string> weaknesses;           ///< Known ones of the model, for the user.
 };
 
 /// `path` is a manifest.json or a folder holding one; names go through find_model first. Messages

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "penstock/base/str_format.h"
 #include "penstock/model/manifest_parser.h"
 #include "penstock/model/testing/temporary_folder.h"
 
@@ -107,6 +108,50 @@ TEST(M01, GivenGoldenSchema2_WhenLoaded_ThenEveryFieldIsRead) {
   EXPECT_THAT(p.std, ElementsAre(57.375f, 57.12f, 58.395f));
   EXPECT_EQ(p.fit, Fit::kLetterboxTopLeft);
   EXPECT_EQ(p.pad_level, 0.0f);
+}
+
+/// The golden manifest with another task and its postprocessing.
+Result<ManifestDocument> with_task(const std::string& task, const std::string& post) {
+  std::string json = replaced(golden("schema2.json"), "\"task\": \"detection\"",
+                              str_format("\"task\": \"{}\"", task));
+  const auto from = json.find('{', json.find("\"postprocess\""));
+  json.replace(from, json.find('}', from) + 1 - from, post);
+  return parse_manifest(json);
+}
+
+TEST(M01, GivenEachTask_WhenParsed_ThenItsPostprocessingIsReadAndNoOther) {
+  const auto message = [](const std::string& task, const std::string& post) {
+    const auto parsed = with_task(task, post);
+    return parsed ? std::string("accepted") : parsed.error().message();
+  };
+  const auto pose = with_task("pose", R"({"threshold": 0.2, "iou_threshold": 0.7,
+                                          "keypoints": ["nose", "tail"], "class_agnostic": true})");
+  ASSERT_TRUE(pose) << pose.error().message();
+  EXPECT_THAT(pose->manifest.keypoints, ElementsAre("nose", "tail"));
+  EXPECT_TRUE(pose->manifest.class_agnostic);
+  const auto classes = with_task("classification", R"({"scores": "logits", "top_k": 3})");
+  ASSERT_TRUE(classes) << classes.error().message();
+  EXPECT_EQ(classes->manifest.scores, ScoreKind::kLogits);
+  EXPECT_EQ(classes->manifest.top_k, 3);
+  EXPECT_EQ(classes->manifest.threshold, 0.0f);
+  const auto vectors = with_task("embedding", R"({"normalise": true})");
+  ASSERT_TRUE(vectors) << vectors.error().message();
+  EXPECT_TRUE(vectors->manifest.normalise);
+  EXPECT_EQ(message("raw", "{}"), "accepted");
+  EXPECT_EQ(message("semantic-segmentation", R"({"scores": "probabilities"})"), "accepted");
+
+  EXPECT_THAT(message("detection", "{}"), HasSubstr("postprocess.threshold"));
+  EXPECT_THAT(message("pose", R"({"threshold": 0.2, "iou_threshold": 0.7})"),
+              HasSubstr("postprocess.keypoints"));
+  EXPECT_THAT(message("pose", R"({"threshold": 0.2, "iou_threshold": 0.7, "keypoints": []})"),
+              HasSubstr("1..72"));
+  EXPECT_THAT(message("classification", "{}"), HasSubstr("postprocess.scores"));
+  EXPECT_THAT(message("classification", R"({"scores": "maybe"})"), HasSubstr("logits"));
+  EXPECT_THAT(message("classification", R"({"scores": "logits", "top_k": 101})"),
+              HasSubstr("postprocess.top_k"));
+  EXPECT_THAT(message("embedding", R"({"iou_threshold": 0.5})"),
+              HasSubstr("postprocess.iou_threshold"));
+  EXPECT_THAT(message("dancing", "{}"), HasSubstr("instance-segmentation"));
 }
 
 TEST(M01, GivenGoldenSchema1_WhenLoaded_ThenItReadsAsAYoloDetector) {

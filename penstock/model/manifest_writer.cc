@@ -115,6 +115,27 @@ void write_preprocess(JsonWriter& out, const PreprocessSpec& spec) {
   out.close('}');
 }
 
+/// What the reader wants of the task, and no more.
+void write_postprocess(JsonWriter& out, const Manifest& manifest) {
+  const std::string_view task = manifest.task;
+  out.key("threshold").number(manifest.threshold);
+  if (task == "detection" || task == "instance-segmentation" || task == "pose" ||
+      task == "oriented-detection") {
+    out.key("iou_threshold").number(manifest.iou_threshold);
+    if (manifest.class_agnostic) out.key("class_agnostic").boolean(true);
+  }
+  if (task == "classification" || task == "semantic-segmentation") {
+    out.key("scores").string(manifest.scores == ScoreKind::kLogits ? "logits" : "probabilities");
+  }
+  if (task == "classification") out.key("top_k").number(manifest.top_k);
+  if (task == "pose") {
+    out.key("keypoints").open('[');
+    for (const std::string& name : manifest.keypoints) out.string(name);
+    out.close(']');
+  }
+  if (task == "embedding") out.key("normalise").boolean(manifest.normalise);
+}
+
 }  // namespace
 
 std::string to_manifest_json(const Manifest& manifest, std::span<const ManifestArtefact> artefacts,
@@ -149,8 +170,7 @@ std::string to_manifest_json(const Manifest& manifest, std::span<const ManifestA
   out.key("preprocess");
   write_preprocess(out, manifest.preprocess);
   out.key("postprocess").open('{');
-  out.key("threshold").number(manifest.threshold);
-  out.key("iou_threshold").number(manifest.iou_threshold);
+  write_postprocess(out, manifest);
   out.close('}');
   out.key("licence").open('{');
   out.key("spdx").string(spdx);

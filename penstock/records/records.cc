@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "penstock/records/records.h"
 
+#include <string_view>
+#include <utility>
+
 #include "penstock/base/json_text.h"
 
 namespace penstock {
@@ -12,16 +15,80 @@ void append_member(std::string& out, std::string_view key, T value) {
   append_json_number(out, value);
 }
 
-void append_object(std::string& out, const Detection& object) {
+/// "[a,b,c]" of whatever `append` writes for each.
+template <typename Range, typename Append>
+void append_array(std::string& out, std::string_view key, const Range& items, Append append) {
+  out += key;
+  out += '[';
+  bool first = true;
+  for (const auto& item : items) {
+    if (!std::exchange(first, false)) out += ',';
+    append(item);
+  }
+  out += ']';
+}
+
+/// Label, class and the value named `key`; the object stays open.
+void append_class(std::string& out, const std::string& label, int class_id, std::string_view key,
+                  float value) {
   out += R"({"label":)";
-  append_json_string(out, object.label);
-  append_member(out, R"(,"class_id":)", object.class_id);
-  append_member(out, R"(,"confidence":)", object.confidence);
+  append_json_string(out, label);
+  append_member(out, R"(,"class_id":)", class_id);
+  append_member(out, key, value);
+}
+
+constexpr std::string_view kConfidence = R"(,"confidence":)";
+
+void append_object(std::string& out, const Detection& object) {
+  append_class(out, object.label, object.class_id, kConfidence, object.confidence);
   append_member(out, R"(,"x":)", object.x);
   append_member(out, R"(,"y":)", object.y);
   append_member(out, R"(,"w":)", object.width);
   append_member(out, R"(,"h":)", object.height);
+  if (object.rotated) {
+    append_member(out, R"(,"rotated":{"cx":)", object.rotated->center_x);
+    append_member(out, R"(,"cy":)", object.rotated->center_y);
+    append_member(out, R"(,"w":)", object.rotated->width);
+    append_member(out, R"(,"h":)", object.rotated->height);
+    append_member(out, R"(,"angle":)", object.rotated->angle);
+    out += '}';
+  }
+  if (!object.keypoints.empty()) {
+    append_array(out, R"(,"keypoints":)", object.keypoints, [&](const Keypoint& keypoint) {
+      append_member(out, R"({"x":)", keypoint.x);
+      append_member(out, R"(,"y":)", keypoint.y);
+      append_member(out, kConfidence, keypoint.confidence);
+      out += '}';
+    });
+  }
   out += '}';
+}
+
+/// The keys of tasks other than the detectors', where there is something to tell.
+void append_others(std::string& out, const FrameResult& result) {
+  if (!result.classes.empty()) {
+    append_array(out, R"(,"classes":)", result.classes, [&](const Classification& found) {
+      append_class(out, found.label, found.class_id, kConfidence, found.confidence);
+      out += '}';
+    });
+  }
+  if (!result.areas.empty()) {
+    append_array(out, R"(,"areas":)", result.areas, [&](const ClassArea& area) {
+      append_class(out, area.label, area.class_id, R"(,"fraction":)", area.fraction);
+      out += '}';
+    });
+  }
+  const auto number = [&](auto value) { append_json_number(out, value); };
+  if (!result.embedding.empty()) append_array(out, R"(,"embedding":)", result.embedding, number);
+  if (!result.tensors.empty()) {
+    append_array(out, R"(,"tensors":)", result.tensors, [&](const TensorRecord& tensor) {
+      out += R"({"name":)";
+      append_json_string(out, tensor.name);
+      append_array(out, R"(,"shape":)", tensor.shape, number);
+      append_array(out, R"(,"values":)", tensor.values, number);
+      out += '}';
+    });
+  }
 }
 
 }  // namespace
@@ -35,12 +102,10 @@ std::string to_json_line(const FrameResult& result) {
   append_member(out, R"(,"pts_ns":)", result.pts_ns);
   append_member(out, R"(,"width":)", result.width);
   append_member(out, R"(,"height":)", result.height);
-  out += R"(,"objects":[)";
-  for (const Detection& object : result.objects) {
-    if (&object != result.objects.data()) out += ',';
-    append_object(out, object);
-  }
-  out += "]}";
+  append_array(out, R"(,"objects":)", result.objects,
+               [&](const Detection& object) { append_object(out, object); });
+  append_others(out, result);
+  out += '}';
   return out;
 }
 

@@ -1,32 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Records: what inference says about a frame, as small host data. Boxes are in source pixels.
+// Records: what inference says about a frame, as small host data. Positions are in source pixels.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace penstock {
 
-struct Detection {
-  int class_id = 0;
-  std::string label;     ///< From the model's labels; "class N" when it has none.
-  float confidence = 0;  ///< 0..1.
-  float x = 0, y = 0, width = 0, height = 0;
+/// May lie outside the picture: a model places hidden joints, too.
+struct Keypoint {
+  float x = 0, y = 0;
+  float confidence = 0;  ///< 0..1; 1 from models that give none.
 };
 
-struct FrameResult {
+/// A box turned about its centre.
+struct RotatedBox {
+  float center_x = 0, center_y = 0, width = 0, height = 0;
+  float angle = 0;  ///< Radians, clockwise as seen, of the side `width` from the x axis.
+};
+
+struct Classification {
+  int class_id = 0;
+  std::string label{};   ///< As Detection's.
+  float confidence = 0;  ///< 0..1.
+};
+
+/// How much of the picture a class of a semantic segmentation takes.
+struct ClassArea {
+  int class_id = 0;
+  std::string label{};
+  float fraction = 0;  ///< 0..1 of the analysed picture, padding not counted.
+};
+
+/// An output tensor that the user asked to have read back.
+struct TensorRecord {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  std::vector<float> values;  ///< Row-major.
+};
+
+struct Detection {
+  int class_id = 0;
+  std::string label{};   ///< From the model's labels; "class N" when it has none.
+  float confidence = 0;  ///< 0..1.
+  float x = 0, y = 0, width = 0, height = 0;
+  /// In the order of the model's keypoints; empty when its task is not pose.
+  std::vector<Keypoint> keypoints{};
+  /// Of oriented detections; x, y, width and height then are its upright hull.
+  std::optional<RotatedBox> rotated{};
+  /// Which mask of DeviceFindings::masks is this object's, -1 when it has none.
+  int mask = -1;
+};
+
+/// What one inference says, in the fields of its model's task; the others are empty.
+struct Findings {
+  std::vector<Detection> objects;       ///< Score descending.
+  std::vector<Classification> classes;  ///< Of the whole picture, score descending.
+  std::vector<ClassArea> areas;         ///< Largest first; classes without a pixel are left out.
+  std::vector<float> embedding;
+  std::vector<TensorRecord> tensors;
+};
+
+struct FrameResult : Findings {
   std::string source;
   std::uint64_t frame = 0;  ///< 0-based number within the source.
   std::int64_t pts_ns = -1;
   std::uint64_t generation = 0;
   int width = 0, height = 0;
-  std::vector<Detection> objects;  ///< Score descending.
 };
 
 /// One JSON line without the newline (docs/json.md): source, frame, pts_ns, width, height,
-/// objects[]. Numbers are plain decimal, non-finite values never occur, strings are escaped UTF-8.
+/// objects[], and the keys of the other tasks where there is something to tell. Numbers are plain
+/// decimal, non-finite values never occur, strings are escaped UTF-8.
 std::string to_json_line(const FrameResult& result);
 
 }  // namespace penstock

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <simdjson.h>
 
+#include <limits>
+
 namespace penstock {
 namespace {
 
@@ -36,6 +38,27 @@ TEST(JsonLine, GivenObjects_WhenWritten_ThenTheyFollowInOrder) {
       R"({"label":"person","class_id":0,"confidence":0.75,"x":10.5,"y":20,"w":30.25,"h":40},)"
       "{\"label\":\"\xef\xbf\xbd\",\"class_id\":56,\"confidence\":0.5,\"x\":0,\"y\":0,\"w\":0,"
       "\"h\":0}]}");
+}
+
+TEST(JsonLine, GivenTheOtherTasksFindings_WhenWritten_ThenTheirKeysFollow) {
+  FrameResult result;
+  result.objects = {{.label = "person",
+                     .keypoints = {{.x = 1, .y = -2.5f, .confidence = 1}, {}},
+                     .rotated = RotatedBox{.center_x = 1, .center_y = 2, .width = 3, .height = 4}},
+                    {.label = "car"}};
+  result.classes = {{.class_id = 3, .label = "cat", .confidence = 0.5f}};
+  result.areas = {{.class_id = 1, .label = "road", .fraction = 0.25f}};
+  result.embedding = {0.5f, std::numeric_limits<float>::infinity()};
+  result.tensors = {{.name = "out", .shape = {1, 2}, .values = {1, 2}}};
+  EXPECT_EQ(to_json_line(result),
+            R"({"source":"","frame":0,"pts_ns":-1,"width":0,"height":0,"objects":[)"
+            R"({"label":"person","class_id":0,"confidence":0,"x":0,"y":0,"w":0,"h":0,)"
+            R"("rotated":{"cx":1,"cy":2,"w":3,"h":4,"angle":0},)"
+            R"("keypoints":[{"x":1,"y":-2.5,"confidence":1},{"x":0,"y":0,"confidence":0}]},)"
+            R"({"label":"car","class_id":0,"confidence":0,"x":0,"y":0,"w":0,"h":0}],)"
+            R"("classes":[{"label":"cat","class_id":3,"confidence":0.5}],)"
+            R"("areas":[{"label":"road","class_id":1,"fraction":0.25}],"embedding":[0.5,null],)"
+            R"("tensors":[{"name":"out","shape":[1,2],"values":[1,2]}]})");
 }
 
 TEST(JsonLine, GivenThreeHundredObjects_WhenWritten_ThenAnotherParserCountsThemOnOneLine) {

@@ -16,8 +16,8 @@ class BoxDecoder final : public OutputDecoder {
   BoxDecoder(const BoxFamily& family, const BoxModel& model, const DecodeOptions& options)
       : family_(family), model_(model), options_(options) {}
 
-  Result<DetectionBlock> decode(Device& device, std::span<const Tensor> outputs,
-                                int item) override {
+  Result<Decoded> decode(Device& device, std::span<const Tensor> outputs, int item,
+                         const Letterbox* /*letterbox*/) override {
     // Outputs are checked again on every run: their sizes guard the memory that the job reads.
     std::vector<Shape> shapes;
     for (const Tensor& output : outputs) {
@@ -28,7 +28,7 @@ class BoxDecoder final : public OutputDecoder {
     if (!collect) return std::unexpected(collect.error());
     std::vector<StorageRegion> regions;
     for (const Tensor& output : outputs) regions.push_back(output.data);
-    return run_detection_job(
+    auto block = run_detection_job(
         device, outputs, options_,
         [collect = *std::move(collect), regions = std::move(regions), shapes = std::move(shapes),
          item = static_cast<std::size_t>(item)](
@@ -46,6 +46,8 @@ class BoxDecoder final : public OutputDecoder {
           });
           return {};
         });
+    if (!block) return std::unexpected(std::move(block).error());
+    return Decoded{.block = *block};
   }
 
  private:

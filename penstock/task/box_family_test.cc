@@ -73,8 +73,9 @@ class P02 : public ::testing::TestWithParam<const char*> {
                          .data = region,
                          .ready = {}});
     }
-    auto block = (*decoder)->decode(*device_, tensors, item);
-    if (!block) return std::unexpected(block.error());
+    const auto decoded = (*decoder)->decode(*device_, tensors, item);
+    if (!decoded) return std::unexpected(decoded.error());
+    const DetectionBlock* block = &decoded->block;
     return std::vector(block->records.begin(), block->records.begin() + block->count);
   }
 

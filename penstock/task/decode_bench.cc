@@ -50,9 +50,9 @@ void BM_NanodetBoxesAndJson(benchmark::State& state) {
   FrameResult result;
   result.source = "bench.avi";
   for (auto _ : state) {
-    const auto block = (*decoder)->decode(*device, tensors);
-    if (!block) return state.SkipWithError(block.error().message());
-    result.objects = to_detections(*block, *box, manifest.labels);
+    auto decoded = (*decoder)->decode(*device, tensors);
+    if (!decoded) return state.SkipWithError(decoded.error().message());
+    static_cast<Findings&>(result) = to_findings(*std::move(decoded), *box, manifest.labels);
     benchmark::DoNotOptimize(to_json_line(result));
   }
 }

@@ -126,13 +126,13 @@ class NanodetDecoder final : public OutputDecoder {
   NanodetDecoder(const Layout& grid, const DecodeOptions& options)
       : grid_(grid), options_(options) {}
 
-  Result<DetectionBlock> decode(Device& device, std::span<const Tensor> outputs,
-                                int item) override {
+  Result<Decoded> decode(Device& device, std::span<const Tensor> outputs, int item,
+                         const Letterbox* /*letterbox*/) override {
     const auto layout = accept(outputs, item);
     if (!layout) return std::unexpected(layout.error());
     std::vector<StorageRegion> regions;
     for (const Tensor& output : outputs) regions.push_back(output.data);
-    return run_detection_job(
+    auto block = run_detection_job(
         device, outputs, options_,
         [layout = *layout, regions = std::move(regions), item = static_cast<std::size_t>(item),
          threshold = options_.threshold](const Access& access,
@@ -146,6 +146,8 @@ class NanodetDecoder final : public OutputDecoder {
           }
           return {};
         });
+    if (!block) return std::unexpected(std::move(block).error());
+    return Decoded{.block = *block};
   }
 
  private:

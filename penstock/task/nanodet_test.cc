@@ -46,13 +46,18 @@ DetectionRecord oracle_cell(const NanodetOutputs& outputs, std::size_t head, int
       std::int32_t(best - scores)};
 }
 
+Result<DetectionBlock> block_of(const Result<Decoded>& decoded) {
+  if (!decoded) return std::unexpected(decoded.error());
+  return decoded->block;
+}
+
 class Nanodet : public ::testing::TestWithParam<const char*> {
  protected:
   Result<DetectionBlock> decode(const NanodetOutputs& outputs, const DecodeOptions& options = {},
                                 const std::vector<int>& order = {0, 1, 2, 3, 4, 5}, int item = 0) {
     auto decoder = create_decoder(outputs.manifest(), options);
     if (!decoder) return std::unexpected(decoder.error());
-    return (*decoder)->decode(*device_, outputs.upload(*device_, order), item);
+    return block_of((*decoder)->decode(*device_, outputs.upload(*device_, order), item));
   }
   const DevicePtr device_ = testing::make_device(GetParam());
 };
@@ -167,7 +172,7 @@ TEST_P(P03, GivenOutputs_WhenDecoded_ThenOnlyTheRecordsAreReadBack) {
   const CopyLedger& ledger = device_->ledger();
   const auto uploads = ledger.count(CopyClass::kUpload);
   for (int frame = 1; frame <= 3; ++frame) {
-    const auto block = (*decoder)->decode(*device_, tensors);
+    const auto block = block_of((*decoder)->decode(*device_, tensors));
     ASSERT_TRUE(block);
     ASSERT_EQ(block->count, 1u);
     EXPECT_EQ(ledger.count(CopyClass::kReadback), std::uint64_t(frame));
@@ -181,9 +186,9 @@ TEST_P(P03, GivenAFullBlockBefore_WhenFewerObjectsFollow_ThenTheRestOfTheBlockIs
   NanodetOutputs outputs(416, 80);
   const auto decoder = create_decoder(outputs.manifest(), {.threshold = 0.005f});
   ASSERT_TRUE(decoder);
-  ASSERT_EQ((*decoder)->decode(*device_, outputs.upload(*device_))->count, 300u);
+  ASSERT_EQ((*decoder)->decode(*device_, outputs.upload(*device_))->block.count, 300u);
   for (auto& values : outputs.scores) std::ranges::fill(values, 0.0f);
-  const auto block = (*decoder)->decode(*device_, outputs.upload(*device_));
+  const auto block = block_of((*decoder)->decode(*device_, outputs.upload(*device_)));
   ASSERT_TRUE(block);
   EXPECT_EQ(block->count, 0u);
   for (const DetectionRecord& record : block->records) EXPECT_EQ(record.score, 0);
@@ -197,7 +202,7 @@ TEST_P(P03, GivenOutputsThatFailed_WhenDecoded_ThenTheirErrorComesBack) {
   engine.signal(fail(ErrorKind::kDevice, "the engine broke"));
   const auto decoder = create_decoder(outputs.manifest(), {});
   ASSERT_TRUE(decoder);
-  const auto block = (*decoder)->decode(*device_, tensors);
+  const auto block = block_of((*decoder)->decode(*device_, tensors));
   ASSERT_FALSE(block);
   EXPECT_THAT(block.error().message(), HasSubstr("the engine broke"));
 }
@@ -219,7 +224,7 @@ TEST(P04, GivenNanAndInfiniteScores_WhenDecoded_ThenTheyNeverWin) {
       outputs.score(0, 60, 5) = 0.9f;
       const auto decoder = create_decoder(outputs.manifest(), {});
       ASSERT_TRUE(decoder);
-      const auto block = (*decoder)->decode(*device, outputs.upload(*device));
+      const auto block = block_of((*decoder)->decode(*device, outputs.upload(*device)));
       ASSERT_TRUE(block);
       ASSERT_EQ(block->count, 1u) << name << " " << poison;
       EXPECT_EQ(block->records[0].class_id, 77);

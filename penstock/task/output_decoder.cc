@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <utility>
 
 #include "penstock/base/str_format.h"
 #include "penstock/task/box_family.h"
@@ -63,29 +65,100 @@ Result<std::unique_ptr<OutputDecoder>> create_decoder(const Manifest& manifest,
   return decoder;
 }
 
-std::vector<Detection> to_detections(const DetectionBlock& block, const Letterbox& letterbox,
-                                     const std::vector<std::string>& labels) {
-  std::vector<Detection> detections;
+namespace {
+
+std::string label_of(std::int32_t class_id, const std::vector<std::string>& labels) {
+  const bool named = class_id >= 0 && static_cast<std::size_t>(class_id) < labels.size();
+  return named ? labels[static_cast<std::size_t>(class_id)] : str_format("class {}", class_id);
+}
+
+std::vector<Keypoint> to_keypoints(std::span<const KeypointRecord> records,
+                                   const Letterbox& letterbox) {
+  std::vector<Keypoint> keypoints;
+  for (const KeypointRecord& record : records) {
+    const auto at = letterbox.to_source(PointF{record.x, record.y});
+    // One that is no number is none that the model saw; its place in the order stays.
+    keypoints.push_back(at && std::isfinite(record.score)
+                            ? Keypoint{.x = at->x, .y = at->y, .confidence = record.score}
+                            : Keypoint{});
+  }
+  return keypoints;
+}
+
+/// On both axes the same scale, but for rounding; stretched models have none for a turned box.
+std::optional<RotatedBox> to_rotated(const RotatedRecord& record, const Letterbox& letterbox) {
+  const auto center = letterbox.to_source(PointF{record.center_x, record.center_y});
+  if (!center || !std::isfinite(record.angle)) return std::nullopt;
+  const double x = static_cast<double>(letterbox.crop.width) / letterbox.scaled_width;
+  const double y = static_cast<double>(letterbox.crop.height) / letterbox.scaled_height;
+  // The sides' vectors, each scaled by axis.
+  const double cosine = std::cos(record.angle);
+  const double sine = std::sin(record.angle);
+  return RotatedBox{.center_x = center->x,
+                    .center_y = center->y,
+                    .width = static_cast<float>(record.width * std::hypot(cosine * x, sine * y)),
+                    .height = static_cast<float>(record.height * std::hypot(sine * x, cosine * y)),
+                    .angle = static_cast<float>(std::atan2(sine * y, cosine * x))};
+}
+
+void add_objects(const Decoded& decoded, const Letterbox& letterbox,
+                 const std::vector<std::string>& labels, Findings& findings) {
+  const DetectionBlock& block = decoded.block;
   const std::size_t count = std::min<std::size_t>(block.count, block.records.size());
-  detections.reserve(count);
+  findings.objects.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
     const DetectionRecord& record = block.records[i];
     if (!std::isfinite(record.score)) continue;
-    const auto box =
-        letterbox.to_source({record.x0, record.y0, record.x1 - record.x0, record.y1 - record.y0});
+    const auto box = letterbox.to_source(
+        RectF{record.x0, record.y0, record.x1 - record.x0, record.y1 - record.y0});
     if (!box) continue;
-    const bool named =
-        record.class_id >= 0 && static_cast<std::size_t>(record.class_id) < labels.size();
-    detections.push_back({.class_id = record.class_id,
-                          .label = named ? labels[static_cast<std::size_t>(record.class_id)]
-                                         : str_format("class {}", record.class_id),
-                          .confidence = record.score,
-                          .x = box->x,
-                          .y = box->y,
-                          .width = box->width,
-                          .height = box->height});
+    Detection& object = findings.objects.emplace_back();
+    object.class_id = record.class_id;
+    object.label = label_of(record.class_id, labels);
+    object.confidence = record.score;
+    object.x = box->x;
+    object.y = box->y;
+    object.width = box->width;
+    object.height = box->height;
+    const std::size_t per = decoded.keypoints_per_object;
+    if (per > 0 && (i + 1) * per <= decoded.keypoints.size()) {
+      object.keypoints =
+          to_keypoints(std::span(decoded.keypoints).subspan(i * per, per), letterbox);
+    }
+    if (i < decoded.rotated.size()) object.rotated = to_rotated(decoded.rotated[i], letterbox);
+    if (decoded.device.masks) object.mask = static_cast<int>(i);
   }
-  return detections;
+}
+
+void add_areas(const Decoded& decoded, const std::vector<std::string>& labels, Findings& findings) {
+  double pixels = 0;
+  for (const std::uint32_t count : decoded.class_pixels) pixels += count;
+  for (std::size_t i = 0; i < decoded.class_pixels.size(); ++i) {
+    if (decoded.class_pixels[i] == 0) continue;
+    const auto class_id = static_cast<std::int32_t>(i);
+    findings.areas.push_back({.class_id = class_id,
+                              .label = label_of(class_id, labels),
+                              .fraction = static_cast<float>(decoded.class_pixels[i] / pixels)});
+  }
+  std::ranges::stable_sort(findings.areas, std::ranges::greater{}, &ClassArea::fraction);
+}
+
+}  // namespace
+
+Findings to_findings(Decoded decoded, const Letterbox& letterbox,
+                     const std::vector<std::string>& labels) {
+  Findings findings;
+  add_objects(decoded, letterbox, labels, findings);
+  for (const ClassRecord& record : decoded.classes) {
+    if (!std::isfinite(record.score)) continue;
+    findings.classes.push_back({.class_id = record.class_id,
+                                .label = label_of(record.class_id, labels),
+                                .confidence = record.score});
+  }
+  add_areas(decoded, labels, findings);
+  findings.embedding = std::move(decoded.embedding);
+  findings.tensors = std::move(decoded.tensors);
+  return findings;
 }
 
 }  // namespace penstock

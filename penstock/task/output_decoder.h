@@ -7,9 +7,11 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "penstock/media/geometry.h"
 #include "penstock/memory/device.h"
 #include "penstock/memory/tensor.h"
 #include "penstock/model/manifest.h"
@@ -34,29 +36,71 @@ struct DetectionBlock {
 };
 static_assert(sizeof(DetectionBlock) == 7204);
 
+/// The others are in model-input pixels, too.
+struct KeypointRecord {
+  float x, y, score;
+};
+struct RotatedRecord {
+  float center_x, center_y, width, height;
+  float angle;  ///< Radians, as RotatedBox's.
+};
+struct ClassRecord {
+  std::int32_t class_id;
+  float score;
+};
+
+/// What of a result stays on the device (contract P03). Each tensor shares its storage's ownership.
+struct DeviceFindings {
+  /// uint8 [masks, h, w] over the whole model input: 255 x the probability that a pixel is the
+  /// object's, 0 outside its box. To be sampled bilinearly; the edge is at 127.5.
+  std::optional<Tensor> masks{};
+  /// uint8 [h, w] over the whole model input: the class of each pixel.
+  std::optional<Tensor> class_map{};
+  std::vector<Tensor> tensors{};  ///< The raw task's outputs, with the batch of all its frames.
+  int item = 0;                   ///< Which batch item of `tensors` is this frame's.
+  Letterbox letterbox{};          ///< The way from the model's input to the source.
+};
+
+/// What a decoder says about one batch item.
+struct Decoded {
+  DetectionBlock block{};
+  std::size_t keypoints_per_object = 0;
+  std::vector<KeypointRecord> keypoints{};    ///< block.count x keypoints_per_object.
+  std::vector<RotatedRecord> rotated{};       ///< One a box of the block, or none at all.
+  std::vector<ClassRecord> classes{};         ///< Score descending.
+  std::vector<std::uint32_t> class_pixels{};  ///< Of the class map, by class, without padding.
+  std::vector<float> embedding{};
+  std::vector<TensorRecord> tensors{};
+  DeviceFindings device{};
+};
+
 struct DecodeOptions {
   float threshold = 0.4f;  ///< Score must be >= this. NaN and infinite scores never win.
   float iou_threshold = 0.5f;
   int max_objects = kMaxDetections;
   bool class_agnostic = false;
+  /// Raw outputs are read back, too; more than 256 KiB a frame is an error.
+  bool read_tensors = false;
 };
 
 class OutputDecoder {
  public:
   virtual ~OutputDecoder() = default;
 
-  /// Decodes batch item `item` on `device` after the outputs' fences, reads the block back. Records
-  /// are sorted by score descending, then index ascending, after NMS.
-  virtual Result<DetectionBlock> decode(Device& device, std::span<const Tensor> outputs,
-                                        int item = 0) = 0;
+  /// Decodes batch item `item` on `device` after the outputs' fences, reads the compact records
+  /// back. Boxes are sorted by score descending, then index ascending, after NMS. `letterbox` says
+  /// where the picture lies in the model's input; null: all of it.
+  virtual Result<Decoded> decode(Device& device, std::span<const Tensor> outputs, int item = 0,
+                                 const Letterbox* letterbox = nullptr) = 0;
 };
 
 /// The decoder of manifest.family; checks that the outputs' shapes fit the family.
 Result<std::unique_ptr<OutputDecoder>> create_decoder(const Manifest& manifest,
                                                       const DecodeOptions& options);
 
-/// Records in source pixels with labels: inverse geometry, clipping, empty boxes dropped (P05).
-std::vector<Detection> to_detections(const DetectionBlock& block, const Letterbox& letterbox,
-                                     const std::vector<std::string>& labels);
+/// Findings in source pixels with labels: inverse geometry, clipping, empty boxes dropped with what
+/// belongs to them (P05).
+Findings to_findings(Decoded decoded, const Letterbox& letterbox,
+                     const std::vector<std::string>& labels);
 
 }  // namespace penstock

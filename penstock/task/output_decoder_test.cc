@@ -20,6 +20,11 @@ DetectionBlock block_of(std::initializer_list<DetectionRecord> records) {
   return block;
 }
 
+std::vector<Detection> detections_of(const DetectionBlock& block, const Letterbox& letterbox,
+                                     const std::vector<std::string>& labels) {
+  return to_findings({.block = block}, letterbox, labels).objects;
+}
+
 // 768 x 576 into 416: scaled 416 x 312, 52 rows of padding above.
 Letterbox clip() {
   return *Letterbox::plan({0, 0, 768, 576}, 768, 576, 416, 416, Fit::kLetterboxCenter);
@@ -27,7 +32,7 @@ Letterbox clip() {
 
 TEST(P05, GivenRecords_WhenTurnedIntoDetections_ThenTheyAreInSourcePixelsWithLabels) {
   const auto detections =
-      to_detections(block_of({{104, 52 + 78, 208, 52 + 156, 0.75f, 1}, {0, 52, 416, 364, 0.5f, 7}}),
+      detections_of(block_of({{104, 52 + 78, 208, 52 + 156, 0.75f, 1}, {0, 52, 416, 364, 0.5f, 7}}),
                     clip(), {"person", "bicycle"});
   ASSERT_EQ(detections.size(), 2u);
   EXPECT_EQ(detections[0].label, "bicycle");
@@ -45,7 +50,7 @@ TEST(P05, GivenRecords_WhenTurnedIntoDetections_ThenTheyAreInSourcePixelsWithLab
 TEST(P05, GivenBoxesOverTheEdgeOrInThePadding_WhenTurned_ThenTheyAreClippedOrDropped) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   const auto detections =
-      to_detections(block_of({{-50, 0, 52, 130, 0.9f, 0},     // over the left and upper edge
+      detections_of(block_of({{-50, 0, 52, 130, 0.9f, 0},     // over the left and upper edge
                               {10, 10, 100, 51, 0.8f, 0},     // in the padding
                               {50, 200, 50, 240, 0.7f, 0},    // empty
                               {90, 240, 50, 200, 0.6f, 0},    // inside out
@@ -63,9 +68,55 @@ TEST(Detections, GivenABlockWithAnAbsurdCount_WhenTurned_ThenNothingBehindItIsRe
   DetectionBlock block{};
   block.count = 0xffffffffu;
   for (DetectionRecord& record : block.records) record = {10, 100, 20, 120, 0.5f, -3};
-  const auto detections = to_detections(block, clip(), {"person"});
+  const auto detections = detections_of(block, clip(), {"person"});
   ASSERT_EQ(detections.size(), 300u);
   EXPECT_EQ(detections[0].label, "class -3");
+}
+
+TEST(P05, GivenKeypoints_WhenTurned_ThenTheyFollowTheirBoxesUnclipped) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  Decoded decoded{.block = block_of({{10, 10, 100, 51, 0.9f, 0},  // in the padding: dropped
+                                     {104, 130, 208, 208, 0.8f, 0}})};
+  decoded.keypoints_per_object = 2;
+  decoded.keypoints = {{1, 1, 1}, {2, 2, 1}, {-26, 52 + 26, 0.5f}, {kNan, 60, 0.9f}};
+  const auto objects = to_findings(decoded, clip(), {"person"}).objects;
+  ASSERT_EQ(objects.size(), 1u);
+  ASSERT_EQ(objects[0].keypoints.size(), 2u);
+  EXPECT_FLOAT_EQ(objects[0].keypoints[0].x, -48);
+  EXPECT_FLOAT_EQ(objects[0].keypoints[0].y, 48);
+  EXPECT_FLOAT_EQ(objects[0].keypoints[0].confidence, 0.5f);
+  EXPECT_EQ(objects[0].keypoints[1].confidence, 0);
+  EXPECT_EQ(objects[0].mask, -1);
+}
+
+TEST(P05, GivenATurnedBox_WhenTurned_ThenItsSidesAndAngleAreTheSources) {
+  Decoded decoded{.block = block_of({{104, 130, 208, 208, 0.8f, 0}})};
+  decoded.rotated = {{104, 130, 52, 26, 0.5f}};
+  const auto even = to_findings(decoded, clip(), {}).objects.at(0).rotated;
+  ASSERT_TRUE(even);
+  EXPECT_NEAR(even->center_x, 192, 1e-3);
+  EXPECT_NEAR(even->center_y, 144, 1e-3);
+  EXPECT_NEAR(even->width, 96, 1e-3);
+  EXPECT_NEAR(even->height, 48, 1e-3);
+  EXPECT_NEAR(even->angle, 0.5, 1e-6);
+  // Stretched to a quarter of the width and half of the height: the corner vector of the long side
+  // (cos, sin) * 40 is (4 cos, 2 sin) * 40 in the source.
+  const auto wide = *Letterbox::plan({0, 0, 1664, 832}, 1664, 832, 416, 416, Fit::kStretch);
+  decoded.rotated = {{100, 100, 40, 20, 0.5f}};
+  const auto turned = to_findings(decoded, wide, {}).objects.at(0).rotated;
+  ASSERT_TRUE(turned);
+  EXPECT_NEAR(turned->width, 40 * std::hypot(4 * std::cos(0.5), 2 * std::sin(0.5)), 1e-3);
+  EXPECT_NEAR(turned->angle, std::atan2(2 * std::sin(0.5), 4 * std::cos(0.5)), 1e-6);
+}
+
+TEST(P05, GivenClassPixels_WhenTurned_ThenTheAreasAreSortedAndEmptyOnesLeftOut) {
+  Decoded decoded;
+  decoded.class_pixels = {10, 0, 30};
+  const auto areas = to_findings(decoded, clip(), {"sky", "car", "road"}).areas;
+  ASSERT_EQ(areas.size(), 2u);
+  EXPECT_EQ(areas[0].label, "road");
+  EXPECT_FLOAT_EQ(areas[0].fraction, 0.75f);
+  EXPECT_EQ(areas[1].class_id, 0);
 }
 
 TEST(Decoder, GivenAnUnknownFamily_WhenCreated_ThenItIsNamed) {
