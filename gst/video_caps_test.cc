@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ostream>
+
 #include <string>
 
 #include "penstock/base/str_format.h"
@@ -27,6 +29,10 @@ struct Colour {
   ColorRange range;
   ChromaSite site;
 };
+/// The test's name, which else would hold addresses and differ from run to run.
+void PrintTo(const Colour& colour, std::ostream* out) {
+  *out << (*colour.fields == '\0' ? "undeclared" : colour.fields + 1);
+}
 
 class VideoCapsColour : public ::testing::TestWithParam<Colour> {};
 
