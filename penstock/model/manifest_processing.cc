@@ -100,8 +100,9 @@ void read_preprocess(JsonObject& root, Manifest& manifest) {
                     ? TensorLayout::kNchw
                     : TensorLayout::kNhwc;
   constexpr std::array<std::string_view, 2> kOrders{"RGB", "BGR"};
-  spec.order = json_choose(errors, object.path_of("order"), order, kOrders) == 0 ? ChannelOrder::kRgb
-                                                                            : ChannelOrder::kBgr;
+  spec.order = json_choose(errors, object.path_of("order"), order, kOrders) == 0
+                   ? ChannelOrder::kRgb
+                   : ChannelOrder::kBgr;
   constexpr std::array<std::string_view, 3> kFits{"stretch", "letterbox-center",
                                                   "letterbox-top-left"};
   constexpr std::array kFitValues{Fit::kStretch, Fit::kLetterboxCenter, Fit::kLetterboxTopLeft};
@@ -119,7 +120,8 @@ void read_preprocess(JsonObject& root, Manifest& manifest) {
 void read_postprocess(JsonObject& root, Manifest& manifest) {
   JsonErrors& errors = root.errors();
   if (errors.first) return;
-  const std::size_t task = json_choose(errors, "task", manifest.task, kTasks, ErrorKind::kUnsupported);
+  const std::size_t task =
+      json_choose(errors, "task", manifest.task, kTasks, ErrorKind::kUnsupported);
   const std::string_view name = kTasks[task];
   const bool boxes = task < 4;
   const bool classes = name == "classification" || name == "semantic-segmentation";
