@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "penstock/base/str_format.h"
+#include "penstock/task/box_extras.h"
 #include "penstock/task/detection_job.h"
+#include "penstock/task/rotated_nms.h"
 
 namespace penstock {
 namespace {
@@ -24,33 +26,74 @@ class BoxDecoder final : public OutputDecoder {
       PENSTOCK_TRY(check_item(output, item));
       shapes.push_back(output.shape);
     }
-    auto collect = family_.bind(model_, shapes);
-    if (!collect) return std::unexpected(collect.error());
-    std::vector<StorageRegion> regions;
-    for (const Tensor& output : outputs) regions.push_back(output.data);
-    auto block = run_detection_job(
-        device, outputs, options_,
-        [collect = *std::move(collect), regions = std::move(regions), shapes = std::move(shapes),
-         item = static_cast<std::size_t>(item)](
-            const Access& access, std::vector<Candidate>& candidates) -> Result<void> {
-          std::vector<std::span<const float>> values;
-          for (std::size_t i = 0; i < regions.size(); ++i) {
-            const std::size_t count =
-                regions[i].size / sizeof(float) / static_cast<std::size_t>(shapes[i][0]);
-            values.push_back(item_values(access, regions[i], item, count));
-          }
-          collect(values, candidates);
+    auto reader = family_.bind(model_, shapes);
+    if (!reader) return std::unexpected(reader.error());
+    auto extras = ExtraStorages::allocate(device, reader->extras, shapes, options_.max_objects);
+    if (!extras) return std::unexpected(std::move(extras).error());
+    auto outcome =
+        run_detection_steps(device, outputs, options_, steps(*reader, {outputs, item}, *extras));
+    if (!outcome) return std::unexpected(std::move(outcome).error());
+    Decoded decoded{.block = outcome->block};
+    PENSTOCK_TRY(extras->deliver(device, outcome->done, decoded));
+    return decoded;
+  }
+
+ private:
+  /// Where one batch item's values lie, for a job.
+  class ItemRegions {
+   public:
+    ItemRegions(std::span<const Tensor> outputs, int item) : item_(static_cast<std::size_t>(item)) {
+      for (const Tensor& output : outputs) {
+        regions_.push_back(output.data);
+        counts_.push_back(output.data.size / sizeof(float) /
+                          static_cast<std::size_t>(output.shape[0]));
+      }
+    }
+    std::vector<std::span<const float>> values(const Access& access) const {
+      std::vector<std::span<const float>> values;
+      for (std::size_t i = 0; i < regions_.size(); ++i) {
+        values.push_back(item_values(access, regions_[i], item_, counts_[i]));
+      }
+      return values;
+    }
+
+   private:
+    std::size_t item_;
+    std::vector<StorageRegion> regions_;
+    std::vector<std::size_t> counts_;
+  };
+
+  DetectionSteps steps(const BoxReader& reader, const ItemRegions& regions,
+                       const ExtraStorages& extras) const {
+    DetectionSteps steps{
+        .collect = [collect = reader.collect, regions](
+                       const Access& access, std::vector<Candidate>& candidates) -> Result<void> {
+          collect(regions.values(access), candidates);
           // A box without area is no object, and one that is inside out would make unions negative.
           std::erase_if(candidates, [](const Candidate& c) {
             return !(c.record.x1 > c.record.x0 && c.record.y1 > c.record.y0);
           });
           return {};
+        }};
+    if (reader.extras.rotated_of && family_.nms == NmsNeed::kNeeded) {
+      steps.thin = [box_of = reader.extras.rotated_of, regions, options = options_](
+                       const Access& access, std::vector<Candidate>& candidates) {
+        const auto values = regions.values(access);
+        rotated_non_maximum_suppression(candidates, options, [&](std::int32_t row) {
+          return box_of(values, static_cast<std::size_t>(row));
         });
-    if (!block) return std::unexpected(std::move(block).error());
-    return Decoded{.block = *block};
+      };
+    }
+    steps.storages = extras.storages();
+    if (!steps.storages.empty()) {
+      steps.gather = [extras, regions, model = model_](const Access& access,
+                                                       std::span<const Candidate> objects) {
+        extras.gather(access, regions.values(access), model, objects);
+      };
+    }
+    return steps;
   }
 
- private:
   static Result<void> check_item(const Tensor& output, int item) {
     const auto bytes = byte_size(output.type, output.shape);
     if (!bytes) return std::unexpected(bytes.error());
@@ -117,7 +160,8 @@ Result<std::unique_ptr<OutputDecoder>> create_box_decoder(const BoxFamily& famil
   const BoxModel model{.width = manifest.preprocess.width,
                        .height = manifest.preprocess.height,
                        .classes = manifest.labels.size(),
-                       .threshold = options.threshold};
+                       .threshold = options.threshold,
+                       .keypoints = manifest.keypoints.size()};
   if (model.width < 1 || model.height < 1) {
     return fail(ErrorKind::kInvalidArgument, "the manifest has no input size");
   }
@@ -126,7 +170,9 @@ Result<std::unique_ptr<OutputDecoder>> create_box_decoder(const BoxFamily& famil
     Shape& shape = shapes.emplace_back();
     for (const Dimension& dim : output.dims) shape.push_back(dim.is_fixed() ? dim.minimum : -1);
   }
-  if (auto bound = family.bind(model, shapes); !bound) return std::unexpected(bound.error());
+  const auto reader = family.bind(model, shapes);
+  if (!reader) return std::unexpected(reader.error());
+  PENSTOCK_TRY(check_budget(reader->extras, shapes, options.max_objects));
   DecodeOptions used = options;
   // The model has thinned its boxes itself, or pairs each object with one: at 1 no box suppresses
   // another.

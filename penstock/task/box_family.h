@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // BoxFamily: what tells one family of box detectors from another. A family looks at the shapes of
-// the model's outputs and answers how candidates are read from one batch item; everything else
-// (device job, NMS, read-back) is create_box_decoder's.
+// the model's outputs and answers how candidates are read from one batch item, and what else
+// belongs to those that survive; everything else (device job, NMS, read-back) is
+// create_box_decoder's.
 //
 //   constexpr BoxFamily kYolox{"yolox", NmsNeed::kNeeded, bind_yolox};
 #pragma once
@@ -14,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "penstock/base/error.h"
@@ -32,6 +34,7 @@ struct BoxModel {
   int height = 0;
   std::size_t classes = 0;  ///< Labels in the manifest; 0 when it names none.
   float threshold = 0;
+  std::size_t keypoints = 0;  ///< Names in the manifest.
 };
 
 /// The values of one batch item of each output, in the outputs' order.
@@ -40,8 +43,31 @@ using ItemValues = std::span<const std::span<const float>>;
 /// captures by value only.
 using CollectItem = std::function<void(ItemValues, std::vector<Candidate>&)>;
 
+/// What belongs to an object besides its box. The functions get the object's row (its
+/// Candidate::index), which is one that the family has put forward, and run in a device job, too.
+struct BoxExtras {
+  std::size_t keypoints = 0;  ///< An object; none without `keypoints_of`.
+  /// Fills one object's keypoints, in model-input pixels.
+  std::function<void(ItemValues, std::size_t row, std::span<KeypointRecord>)> keypoints_of{};
+  /// Its turned box, whose upright hull is the candidate; NMS is then that of turned boxes.
+  std::function<RotatedRecord(ItemValues, std::size_t row)> rotated_of{};
+  std::size_t prototypes = 0;        ///< Channels; none without `coefficients_of`.
+  std::size_t prototype_output = 0;  ///< Which output is [batch, prototypes, h, w].
+  /// Fills one object's weights of the prototypes.
+  std::function<void(ItemValues, std::size_t row, std::span<float>)> coefficients_of{};
+};
+
+/// How a family reads one batch item.
+struct BoxReader {
+  CollectItem collect;
+  BoxExtras extras{};
+  BoxReader(CollectItem only_boxes) : collect(std::move(only_boxes)) {}  // NOLINT: nothing is lost
+  BoxReader(CollectItem boxes, BoxExtras more)
+      : collect(std::move(boxes)), extras(std::move(more)) {}
+};
+
 /// `shapes` have -1 for dimensions that are not fixed. kInvalidArgument says what does not fit.
-using BindBoxes = Result<CollectItem> (*)(const BoxModel& model, std::span<const Shape> shapes);
+using BindBoxes = Result<BoxReader> (*)(const BoxModel& model, std::span<const Shape> shapes);
 
 enum class NmsNeed { kNeeded, kNone };
 
@@ -49,6 +75,7 @@ struct BoxFamily {
   std::string_view name;
   NmsNeed nms = NmsNeed::kNeeded;
   BindBoxes bind = nullptr;
+  std::string_view task = "detection";  ///< One of kTasks.
 };
 
 /// kInvalidArgument: outputs or labels that do not fit the family, named with their shapes.
@@ -75,12 +102,19 @@ DetectionRecord box_from_center(float x, float y, float width, float height, flo
 /// 1 / (1 + e^-x), and NaN for NaN.
 float sigmoid(float x);
 
-// The families, one file each.
-Result<CollectItem> bind_yolov5(const BoxModel& model, std::span<const Shape> shapes);
-Result<CollectItem> bind_yolov8(const BoxModel& model, std::span<const Shape> shapes);
-Result<CollectItem> bind_end_to_end(const BoxModel& model, std::span<const Shape> shapes);
-Result<CollectItem> bind_yolox(const BoxModel& model, std::span<const Shape> shapes);
-Result<CollectItem> bind_rtdetr(const BoxModel& model, std::span<const Shape> shapes);
-Result<CollectItem> bind_ssd(const BoxModel& model, std::span<const Shape> shapes);
+// The families, one file each, or one for what they have in common.
+Result<BoxReader> bind_yolov5(const BoxModel& model, std::span<const Shape> shapes);
+Result<BoxReader> bind_yolov8(const BoxModel& model, std::span<const Shape> shapes);
+Result<BoxReader> bind_end_to_end(const BoxModel& model, std::span<const Shape> shapes);
+Result<BoxReader> bind_yolox(const BoxModel& model, std::span<const Shape> shapes);
+Result<BoxReader> bind_rtdetr(const BoxModel& model, std::span<const Shape> shapes);
+Result<BoxReader> bind_ssd(const BoxModel& model, std::span<const Shape> shapes);
+Result<BoxReader> bind_yolov8_seg(const BoxModel& model, std::span<const Shape> shapes);
+Result<BoxReader> bind_end_to_end_seg(const BoxModel& model, std::span<const Shape> shapes);
+Result<BoxReader> bind_yolov8_pose(const BoxModel& model, std::span<const Shape> shapes);
+Result<BoxReader> bind_end_to_end_pose(const BoxModel& model, std::span<const Shape> shapes);
+Result<BoxReader> bind_movenet(const BoxModel& model, std::span<const Shape> shapes);
+Result<BoxReader> bind_yolov8_obb(const BoxModel& model, std::span<const Shape> shapes);
+Result<BoxReader> bind_end_to_end_obb(const BoxModel& model, std::span<const Shape> shapes);
 
 }  // namespace penstock

@@ -43,6 +43,7 @@ class P02 : public ::testing::TestWithParam<const char*> {
                            int labels = 3) {
     Manifest manifest;
     manifest.name = "by-hand";
+    manifest.task = "detection";
     manifest.family = family;
     for (int i = 0; i < labels; ++i) manifest.labels.push_back(str_format("class{}", i));
     manifest.preprocess.width = 64;

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <benchmark/benchmark.h>
 
+#include <cstdint>
 #include <random>
+#include <span>
+#include <vector>
 
 #include "penstock/media/geometry.h"
 #include "penstock/media/test_frames.h"
+#include "penstock/task/kernels/mask_fill.h"
 #include "penstock/task/nms.h"
+#include "penstock/task/rotated_nms.h"
 #include "penstock/task/test_nanodet.h"
 
 namespace penstock {
@@ -32,6 +37,56 @@ BENCHMARK(BM_NonMaximumSuppression)
     ->Args({30, 416})
     ->Args({1000, 640})
     ->Args({8400, 640})
+    ->Unit(benchmark::kMicrosecond);
+
+void BM_RotatedNonMaximumSuppression(benchmark::State& state) {
+  std::mt19937 random(1);
+  std::uniform_real_distribution<float> place(0, static_cast<float>(state.range(1)));
+  std::uniform_real_distribution<float> side(10, 80), score(0.4f, 1), angle(-0.7f, 2.3f);
+  std::vector<RotatedRecord> boxes;
+  std::vector<Candidate> candidates;
+  for (int i = 0; i < state.range(0); ++i) {
+    boxes.push_back({place(random), place(random), side(random), side(random), angle(random)});
+    candidates.push_back({upright_hull(boxes.back(), score(random), i % 3), i});
+  }
+  std::vector<Candidate> work;
+  for (auto _ : state) {
+    work = candidates;
+    rotated_non_maximum_suppression(work, {}, [&](std::int32_t i) {
+      return boxes[static_cast<std::size_t>(i)];
+    });
+    benchmark::DoNotOptimize(work.data());
+  }
+}
+BENCHMARK(BM_RotatedNonMaximumSuppression)
+    ->Args({30, 416})
+    ->Args({1000, 1024})
+    ->Unit(benchmark::kMicrosecond);
+
+// Masks of 160 x 160 from 32 prototypes. Arguments: objects, the side of their boxes in mask pixels.
+void BM_InstanceMasks(benchmark::State& state) {
+  constexpr std::size_t kSide = 160, kPixels = kSide * kSide, kChannels = 32;
+  std::mt19937 random(1);
+  std::uniform_real_distribution<float> value(-1, 1);
+  std::vector<float> prototypes(kChannels * kPixels), coefficients(kChannels);
+  for (float& v : prototypes) v = value(random);
+  for (float& v : coefficients) v = value(random);
+  const auto objects = static_cast<std::size_t>(state.range(0));
+  const auto side = static_cast<std::size_t>(state.range(1));
+  std::vector<std::uint8_t> masks(objects * kPixels);
+  for (auto _ : state) {
+    for (std::size_t i = 0; i < objects; ++i) {
+      const std::size_t at = i * 37 % (kSide - side + 1);
+      fill_mask({prototypes, kSide, kSide}, coefficients, {at, at, at + side, at + side},
+                std::span(masks).subspan(i * kPixels, kPixels));
+    }
+    benchmark::DoNotOptimize(masks.data());
+  }
+}
+BENCHMARK(BM_InstanceMasks)
+    ->Args({10, 40})
+    ->Args({10, 160})
+    ->Args({100, 40})
     ->Unit(benchmark::kMicrosecond);
 
 // One frame's boxes and JSON line from NanoDet's outputs at 416: 20 cells above the threshold.

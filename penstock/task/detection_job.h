@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What every detector's decoder does around its own arithmetic: a device job that collects
-// candidates from the outputs, thins them by NMS into a DetectionBlock on the device, and the
-// marked read-back of that block.
+// candidates from the outputs, thins them by NMS into a DetectionBlock on the device, gathers what
+// else belongs to those that are left, and the marked read-back of the block.
 #pragma once
 
 #include <functional>
@@ -21,6 +21,28 @@ namespace penstock {
 using CollectCandidates =
     std::move_only_function<Result<void>(const Access&, std::vector<Candidate>&)>;
 
+/// Thins the candidates to the result, in order; max_objects at most.
+using ThinCandidates = std::move_only_function<void(const Access&, std::vector<Candidate>&)>;
+/// Writes what belongs to the objects into the steps' storages.
+using GatherExtras = std::move_only_function<void(const Access&, std::span<const Candidate>)>;
+
+/// All run inside the one job.
+struct DetectionSteps {
+  CollectCandidates collect;
+  ThinCandidates thin{};               ///< Empty: non_maximum_suppression.
+  GatherExtras gather{};               ///< Empty: there is nothing else.
+  std::vector<StoragePtr> storages{};  ///< What `gather` writes; lives until the job is done.
+};
+
+struct DetectionOutcome {
+  DetectionBlock block;
+  Fence done;  ///< The job's.
+};
+
+Result<DetectionOutcome> run_detection_steps(Device& device, std::span<const Tensor> outputs,
+                                             const DecodeOptions& options, DetectionSteps steps);
+
+/// The same without extras.
 Result<DetectionBlock> run_detection_job(Device& device, std::span<const Tensor> outputs,
                                          const DecodeOptions& options, CollectCandidates collect);
 

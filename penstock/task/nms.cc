@@ -34,14 +34,17 @@ bool overlaps(const DetectionRecord& a, const DetectionRecord& b, float threshol
 
 }  // namespace
 
-void non_maximum_suppression(std::vector<Candidate>& candidates, const DecodeOptions& options) {
+void order_candidates(std::vector<Candidate>& candidates) {
   std::erase_if(candidates, [](const Candidate& c) { return !is_finite(c.record); });
   if (candidates.size() > kPreNmsLimit) {
     std::ranges::nth_element(candidates, candidates.begin() + kPreNmsLimit, before);
     candidates.resize(kPreNmsLimit);
   }
   std::ranges::sort(candidates, before);
+}
 
+void non_maximum_suppression(std::vector<Candidate>& candidates, const DecodeOptions& options) {
+  order_candidates(candidates);
   // Kept candidates move to the front: [0, kept) is the result so far.
   const auto limit = static_cast<std::size_t>(std::clamp(options.max_objects, 0, kMaxDetections));
   std::size_t kept = 0;

@@ -21,9 +21,11 @@ struct Candidate {
   std::int32_t index = 0;  ///< Position in the model's output, the tie-break.
 };
 
-/// Sorts and thins `candidates` in place; what remains is the result in order. Candidates whose
-/// score or corners are NaN or infinite are dropped first. Equal score and index: lower class
-/// first.
+/// The order that results have: score descending, index ascending, lower class first. Candidates
+/// whose score or corners are NaN or infinite are dropped, and what is behind kPreNmsLimit.
+void order_candidates(std::vector<Candidate>& candidates);
+
+/// Sorts and thins `candidates` in place; what remains is the result in order_candidates' order.
 void non_maximum_suppression(std::vector<Candidate>& candidates, const DecodeOptions& options);
 
 }  // namespace penstock

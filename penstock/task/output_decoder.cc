@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <string_view>
 #include <utility>
 
 #include "penstock/base/str_format.h"
@@ -20,14 +21,34 @@ constexpr std::array kBoxFamilies{
     BoxFamily{"yolox", NmsNeed::kNeeded, bind_yolox},
     BoxFamily{"rtdetr", NmsNeed::kNone, bind_rtdetr},
     BoxFamily{"ssd", NmsNeed::kNone, bind_ssd},
+    BoxFamily{"yolov8-seg", NmsNeed::kNeeded, bind_yolov8_seg, "instance-segmentation"},
+    BoxFamily{"yolo-end-to-end-seg", NmsNeed::kNone, bind_end_to_end_seg, "instance-segmentation"},
+    BoxFamily{"yolov8-pose", NmsNeed::kNeeded, bind_yolov8_pose, "pose"},
+    BoxFamily{"yolo-end-to-end-pose", NmsNeed::kNone, bind_end_to_end_pose, "pose"},
+    BoxFamily{"movenet", NmsNeed::kNone, bind_movenet, "pose"},
+    BoxFamily{"yolov8-obb", NmsNeed::kNeeded, bind_yolov8_obb, "oriented-detection"},
+    BoxFamily{"yolo-end-to-end-obb", NmsNeed::kNone, bind_end_to_end_obb, "oriented-detection"},
 };
+
+Result<void> check_task(const Manifest& manifest, std::string_view task) {
+  if (manifest.task == task) return {};
+  return fail(ErrorKind::kInvalidArgument,
+              str_format("family '{}' is of task '{}', but the manifest's task is '{}'",
+                         manifest.family, task, manifest.task));
+}
 
 Result<std::unique_ptr<OutputDecoder>> create_for_family(const Manifest& manifest,
                                                          const DecodeOptions& options) {
-  if (manifest.family == "nanodet") return create_nanodet_decoder(manifest, options);
+  if (manifest.family == "nanodet") {
+    PENSTOCK_TRY(check_task(manifest, "detection"));
+    return create_nanodet_decoder(manifest, options);
+  }
   std::string known = "nanodet";
   for (const BoxFamily& family : kBoxFamilies) {
-    if (manifest.family == family.name) return create_box_decoder(family, manifest, options);
+    if (manifest.family == family.name) {
+      PENSTOCK_TRY(check_task(manifest, family.task));
+      return create_box_decoder(family, manifest, options);
+    }
     known += str_format(", {}", family.name);
   }
   return fail(

@@ -94,7 +94,8 @@ class OutputDecoder {
                                  const Letterbox* letterbox = nullptr) = 0;
 };
 
-/// The decoder of manifest.family; checks that the outputs' shapes fit the family.
+/// The decoder of manifest.family; checks that the family is one of manifest.task and that the
+/// outputs' shapes fit it.
 Result<std::unique_ptr<OutputDecoder>> create_decoder(const Manifest& manifest,
                                                       const DecodeOptions& options);
 

@@ -4,9 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 
+#include "penstock/base/str_format.h"
 #include "penstock/task/test_nanodet.h"
 
 namespace penstock {
@@ -128,6 +130,28 @@ TEST(Decoder, GivenAnUnknownFamily_WhenCreated_ThenItIsNamed) {
   EXPECT_EQ(decoder.error().kind(), ErrorKind::kUnsupported);
   EXPECT_THAT(decoder.error().message(), HasSubstr("yolov9000"));
   EXPECT_THAT(decoder.error().message(), HasSubstr("mine"));
+}
+
+TEST(Decoder, GivenAFamilyOfAnotherTask_WhenCreated_ThenBothTasksAreNamed) {
+  for (const auto& [family, task, wrong] :
+       {std::array{"yolov8", "detection", "pose"}, std::array{"nanodet", "detection", "raw"},
+        std::array{"yolov8-seg", "instance-segmentation", "detection"},
+        std::array{"yolo-end-to-end-seg", "instance-segmentation", "semantic-segmentation"},
+        std::array{"yolov8-pose", "pose", "detection"},
+        std::array{"yolo-end-to-end-pose", "pose", "oriented-detection"},
+        std::array{"movenet", "pose", "detection"},
+        std::array{"yolov8-obb", "oriented-detection", "detection"},
+        std::array{"yolo-end-to-end-obb", "oriented-detection", ""}}) {
+    Manifest manifest = testing::NanodetOutputs(416, 80).manifest();
+    manifest.family = family;
+    manifest.task = wrong;
+    const auto decoder = create_decoder(manifest, {});
+    ASSERT_FALSE(decoder) << family;
+    EXPECT_EQ(decoder.error().kind(), ErrorKind::kInvalidArgument);
+    EXPECT_THAT(decoder.error().message(), HasSubstr(str_format("'{}'", family)));
+    EXPECT_THAT(decoder.error().message(), HasSubstr(str_format("'{}'", task)));
+    EXPECT_THAT(decoder.error().message(), HasSubstr(str_format("'{}'", wrong)));
+  }
 }
 
 TEST(Decoder, GivenOptionsOutOfRange_WhenCreated_ThenTheyAreRefused) {

@@ -64,7 +64,7 @@ Result<CollectItem> bind_apart(const BoxModel& model, std::span<const Shape> sha
 
 }  // namespace
 
-Result<CollectItem> bind_rtdetr(const BoxModel& model, std::span<const Shape> shapes) {
+Result<BoxReader> bind_rtdetr(const BoxModel& model, std::span<const Shape> shapes) {
   for (const Shape& shape : shapes) {
     if (shape.size() != 3) return misfit(kFamily, shapes, "each must have three dimensions");
     if (shape[1] > kMaxBoxRows) return misfit(kFamily, shapes, "too many queries");

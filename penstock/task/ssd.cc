@@ -107,7 +107,7 @@ Result<CollectItem> bind_four(const BoxModel& model, std::span<const Shape> shap
 
 }  // namespace
 
-Result<CollectItem> bind_ssd(const BoxModel& model, std::span<const Shape> shapes) {
+Result<BoxReader> bind_ssd(const BoxModel& model, std::span<const Shape> shapes) {
   if (shapes.size() == 1) return bind_list(model, shapes);
   if (shapes.size() == 4) return bind_four(model, shapes);
   return misfit(kFamily, shapes, "they need one output or four");

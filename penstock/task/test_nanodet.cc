@@ -66,6 +66,7 @@ std::vector<Tensor> NanodetOutputs::upload(Device& device, const std::vector<int
 Manifest NanodetOutputs::manifest() const {
   Manifest manifest;
   manifest.name = "nanodet";
+  manifest.task = "detection";
   manifest.family = "nanodet";
   manifest.preprocess.width = input;
   manifest.preprocess.height = input;

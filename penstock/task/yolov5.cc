@@ -11,7 +11,7 @@
 
 namespace penstock {
 
-Result<CollectItem> bind_yolov5(const BoxModel& model, std::span<const Shape> shapes) {
+Result<BoxReader> bind_yolov5(const BoxModel& model, std::span<const Shape> shapes) {
   constexpr std::string_view kFamily = "yolov5";
   if (shapes.size() != 1 || shapes[0].size() != 3) {
     return misfit(kFamily, shapes, "they need one [batch, rows, 5 + classes]");

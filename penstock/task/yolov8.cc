@@ -8,6 +8,7 @@
 
 #include "penstock/base/str_format.h"
 #include "penstock/task/box_family.h"
+#include "penstock/task/yolo_heads.h"
 
 namespace penstock {
 namespace {
@@ -39,7 +40,28 @@ void best_of_block(std::span<const float> values, std::size_t rows, std::size_t 
 
 }  // namespace
 
-Result<CollectItem> bind_yolov8(const BoxModel& model, std::span<const Shape> shapes) {
+CollectItem collect_yolov8(const RowValues& head, std::size_t classes, float threshold) {
+  return CollectItem(
+      [head, classes, threshold](ItemValues outputs, std::vector<Candidate>& candidates) {
+        const auto values = outputs[head.output];
+        const std::size_t rows = values.size() / head.width;
+        Best best;
+        for (std::size_t first = 0; first < rows; first += kBlock) {
+          const std::size_t count = std::min(kBlock, rows - first);
+          best_of_block(values, rows, classes, first, count, best);
+          for (std::size_t i = 0; i < count; ++i) {
+            if (best.classes[i] < 0 || !(best.scores[i] >= threshold)) continue;
+            const float* box = values.data() + first + i;
+            candidates.push_back(
+                {.record = box_from_center(box[0], box[rows], box[2 * rows], box[3 * rows],
+                                           best.scores[i], best.classes[i]),
+                 .index = static_cast<std::int32_t>(first + i)});
+          }
+        }
+      });
+}
+
+Result<BoxReader> bind_yolov8(const BoxModel& model, std::span<const Shape> shapes) {
   constexpr std::string_view kFamily = "yolov8";
   if (shapes.size() != 1 || shapes[0].size() != 3) {
     return misfit(kFamily, shapes, "they need one [batch, 4 + classes, rows]");
@@ -47,24 +69,8 @@ Result<CollectItem> bind_yolov8(const BoxModel& model, std::span<const Shape> sh
   if (shapes[0][2] > kMaxBoxRows) return misfit(kFamily, shapes, "too many rows");
   const auto classes = class_count(kFamily, model, shapes, shapes[0][1], 4);
   if (!classes) return std::unexpected(classes.error());
-  return CollectItem([classes = *classes, threshold = model.threshold](
-                         ItemValues outputs, std::vector<Candidate>& candidates) {
-    const auto values = outputs[0];
-    const std::size_t rows = values.size() / (4 + classes);
-    Best best;
-    for (std::size_t first = 0; first < rows; first += kBlock) {
-      const std::size_t count = std::min(kBlock, rows - first);
-      best_of_block(values, rows, classes, first, count, best);
-      for (std::size_t i = 0; i < count; ++i) {
-        if (best.classes[i] < 0 || !(best.scores[i] >= threshold)) continue;
-        const float* box = values.data() + first + i;
-        candidates.push_back(
-            {.record = box_from_center(box[0], box[rows], box[2 * rows], box[3 * rows],
-                                       best.scores[i], best.classes[i]),
-             .index = static_cast<std::int32_t>(first + i)});
-      }
-    }
-  });
+  return collect_yolov8({.output = 0, .width = 4 + *classes, .columns = true}, *classes,
+                        model.threshold);
 }
 
 }  // namespace penstock

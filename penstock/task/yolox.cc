@@ -38,7 +38,7 @@ void collect_row(std::span<const float> values, const Grid& grid, std::size_t ce
 
 }  // namespace
 
-Result<CollectItem> bind_yolox(const BoxModel& model, std::span<const Shape> shapes) {
+Result<BoxReader> bind_yolox(const BoxModel& model, std::span<const Shape> shapes) {
   constexpr std::string_view kFamily = "yolox";
   if (shapes.size() != 1 || shapes[0].size() != 3) {
     return misfit(kFamily, shapes, "they need one [batch, cells, 5 + classes]");
