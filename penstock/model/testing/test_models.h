@@ -24,6 +24,7 @@ struct TestModel {
   std::string task = "detection";
   std::string family = "nanodet";
   std::vector<std::string> labels;
+  std::vector<std::string> keypoints;  ///< Poses only.
   PreprocessSpec preprocess;
   float threshold = 0.4f;
   float iou_threshold = 0.5f;
