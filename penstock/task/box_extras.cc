@@ -41,10 +41,11 @@ Result<void> check_budget(const BoxExtras& extras, std::span<const Shape> shapes
   const auto bytes = static_cast<std::size_t>(shape[2]) * static_cast<std::size_t>(shape[3]) *
                      static_cast<std::size_t>(max_objects);
   if (bytes <= kMaxMaskBytes) return {};
-  return fail(ErrorKind::kExhausted,
-              str_format("masks of {} objects from prototypes {} would take {} bytes, more than {}; "
-                         "allow fewer objects",
-                         max_objects, to_string(shape), bytes, kMaxMaskBytes));
+  return fail(
+      ErrorKind::kExhausted,
+      str_format("masks of {} objects from prototypes {} would take {} bytes, more than {}; "
+                 "allow fewer objects",
+                 max_objects, to_string(shape), bytes, kMaxMaskBytes));
 }
 
 Result<ExtraStorages> ExtraStorages::allocate(Device& device, const BoxExtras& extras,
@@ -84,9 +85,8 @@ void ExtraStorages::gather(const Access& access, ItemValues values, const BoxMod
   if (keypoints_) {
     std::vector<KeypointRecord> records(objects.size() * extras_.keypoints);
     for (std::size_t i = 0; i < objects.size(); ++i) {
-      extras_.keypoints_of(
-          values, row(i),
-          std::span(records).subspan(i * extras_.keypoints, extras_.keypoints));
+      extras_.keypoints_of(values, row(i),
+                           std::span(records).subspan(i * extras_.keypoints, extras_.keypoints));
     }
     write(access, keypoints_, records);
   }
@@ -107,17 +107,21 @@ void ExtraStorages::gather_masks(const Access& access, ItemValues values, const 
   auto* const levels = reinterpret_cast<std::uint8_t*>(bytes.data());
   const float scale_x = static_cast<float>(mask_width_) / static_cast<float>(model.width);
   const float scale_y = static_cast<float>(mask_height_) / static_cast<float>(model.height);
-  std::vector<float> coefficients(extras_.prototypes);
+  const Prototypes prototypes{values[extras_.prototype_output], mask_width_, mask_height_};
+  std::vector<float> coefficients(objects.size() * extras_.prototypes);
+  std::vector<MaskJob> jobs;
   for (std::size_t i = 0; i < objects.size(); ++i) {
     const DetectionRecord& box = objects[i].record;
-    const auto row = static_cast<std::size_t>(objects[i].index);
-    extras_.coefficients_of(values, row, coefficients);
-    const MaskWindow window =
-        mask_window({box.x0 * scale_x, box.y0 * scale_y, box.x1 * scale_x, box.y1 * scale_y},
-                    mask_width_, mask_height_);
-    fill_mask({values[extras_.prototype_output], mask_width_, mask_height_}, coefficients, window,
-              {levels + i * pixels, pixels});
+    const auto weights =
+        std::span(coefficients).subspan(i * extras_.prototypes, extras_.prototypes);
+    extras_.coefficients_of(values, static_cast<std::size_t>(objects[i].index), weights);
+    jobs.push_back({.coefficients = weights,
+                    .window = mask_window(
+                        {box.x0 * scale_x, box.y0 * scale_y, box.x1 * scale_x, box.y1 * scale_y},
+                        mask_width_, mask_height_),
+                    .mask = {levels + i * pixels, pixels}});
   }
+  fill_masks(prototypes, jobs);
 }
 
 Result<void> ExtraStorages::deliver(Device& device, const Fence& done, Decoded& decoded) const {
@@ -128,13 +132,13 @@ Result<void> ExtraStorages::deliver(Device& device, const Fence& done, Decoded& 
   }
   if (rotated_) PENSTOCK_TRY(read(device, rotated_, count, done, decoded.rotated));
   if (masks_ && count > 0) {
-    decoded.device.masks = Tensor{
-        .name = "masks",
-        .type = DataType::kUint8,
-        .shape = {static_cast<std::int64_t>(count), static_cast<std::int64_t>(mask_height_),
-                  static_cast<std::int64_t>(mask_width_)},
-        .data = {.storage = masks_, .offset = 0, .size = count * mask_height_ * mask_width_},
-        .ready = done};
+    decoded.device.masks =
+        Tensor{.name = "masks",
+               .type = DataType::kUint8,
+               .shape = {static_cast<std::int64_t>(count), static_cast<std::int64_t>(mask_height_),
+                         static_cast<std::int64_t>(mask_width_)},
+               .data = {.storage = masks_, .offset = 0, .size = count * mask_height_ * mask_width_},
+               .ready = done};
   }
   return {};
 }

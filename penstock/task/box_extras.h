@@ -16,8 +16,8 @@
 
 namespace penstock {
 
-/// Contract P04. No model has so many prototypes, or a prototype side so long (YOLO's at 2048 x 2048
-/// are 32 of 512 x 512).
+/// Contract P04. No model has so many prototypes, or a prototype side so long (YOLO's at 2048 x
+/// 2048 are 32 of 512 x 512).
 inline constexpr std::int64_t kMaxPrototypes = 256;
 inline constexpr std::int64_t kMaxPrototypeSide = 4096;
 /// Masks of one frame: 300 of 640 x 640, with some room.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Contracts P02, P03 and P04 for what all families have in common that say more than boxes: batches,
-// limits, misfits, transfers and budgets.
+// Contracts P02, P03 and P04 for what all families have in common that say more than boxes:
+// batches, limits, misfits, transfers and budgets.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,11 +18,11 @@
 namespace penstock {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::batched;
 using testing::Extras;
 using testing::families;
 using testing::Family;
+using ::testing::HasSubstr;
 using testing::Output;
 using testing::rows_of;
 
@@ -43,8 +43,7 @@ TEST_P(P02, GivenASecondBatchItem_WhenDecoded_ThenItsOwnExtrasAreRead) {
       outputs.push_back(
           batched(Output{more.shape, std::vector<float>(more.values.size(), -100.0f)}, more));
     }
-    const auto made =
-        manifest(family.name, family.task, outputs, family.labels, family.keypoints);
+    const auto made = manifest(family.name, family.task, outputs, family.labels, family.keypoints);
     const auto got = decode(made, outputs, {}, 1);
     ASSERT_TRUE(got) << got.error().message();
     ASSERT_EQ(got->block.count, 1u);
@@ -138,34 +137,34 @@ TEST_P(P02, GivenOutputsThatDoNotFit_WhenCreated_ThenFamilyAndShapesAreNamed) {
   const char* const obb = "oriented-detection";
   const Output prototypes{{1, 32, 40, 40}, {}};
   for (const Wrong& wrong : std::vector<Wrong>{
-           {"yolov8-seg", seg, {{{1, 40, 100}, {}}, prototypes}},       // four classes, three labels
-           {"yolov8-seg", seg, {{{1, 36, 100}, {}}, prototypes}, 0},    // no class
-           {"yolov8-seg", seg, {{{1, 39, 100}, {}}}},                   // no prototypes
-           {"yolov8-seg", seg, {prototypes, prototypes}},               //
+           {"yolov8-seg", seg, {{{1, 40, 100}, {}}, prototypes}},     // four classes, three labels
+           {"yolov8-seg", seg, {{{1, 36, 100}, {}}, prototypes}, 0},  // no class
+           {"yolov8-seg", seg, {{{1, 39, 100}, {}}}},                 // no prototypes
+           {"yolov8-seg", seg, {prototypes, prototypes}},             //
            {"yolov8-seg", seg, {{{1, 39, 100}, {}}, {{1, -1, 40, 40}, {}}}},
            {"yolov8-seg", seg, {{{1, 39, 100}, {}}, {{1, 32, 40, 5000}, {}}}},
            {"yolov8-seg", seg, {{{1, 39, 9000000000}, {}}, prototypes}},
            {"yolo-end-to-end-seg", seg, {{{1, 300, 37}, {}}, prototypes}},
            {"yolo-end-to-end-seg", seg, {{{1, 300, -1}, {}}, prototypes}},
-           {"yolov8-pose", "pose", {{{1, 13, 100}, {}}}, 4, 2},         // the labels' number
-           {"yolov8-pose", "pose", {{{1, 13, 100}, {}}}, 3, 4},         // the keypoints'
-           {"yolov8-pose", "pose", {{{1, 13, 100}, {}}}, 3, 0},         // no names
-           {"yolov8-pose", "pose", {{{1, 13, 100}, {}}}, 0, 2},         // no labels
+           {"yolov8-pose", "pose", {{{1, 13, 100}, {}}}, 4, 2},  // the labels' number
+           {"yolov8-pose", "pose", {{{1, 13, 100}, {}}}, 3, 4},  // the keypoints'
+           {"yolov8-pose", "pose", {{{1, 13, 100}, {}}}, 3, 0},  // no names
+           {"yolov8-pose", "pose", {{{1, 13, 100}, {}}}, 0, 2},  // no labels
            {"yolov8-pose", "pose", {{{1, 7 + 3 * 73, 100}, {}}}, 3, 73},
            {"yolo-end-to-end-pose", "pose", {{{1, 300, 14}, {}}}, 3, 2},
            {"yolo-end-to-end-pose", "pose", {{{1, 300, 12}, {}}, {{1, 300, 12}, {}}}, 3, 2},
            {"movenet", "pose", {{{1, 1, 17, 2}, {}}}, 1, 17},
            {"movenet", "pose", {{{1, 2, 17, 3}, {}}}, 1, 17},
            {"movenet", "pose", {{{1, 1, 17, 3}, {}}}, 1, 16},
-           {"movenet", "pose", {{{1, 6, 56}, {}}}, 2, 17},              // MoveNet has one class
+           {"movenet", "pose", {{{1, 6, 56}, {}}}, 2, 17},  // MoveNet has one class
            {"movenet", "pose", {{{1, 6, 55}, {}}}, 1, 17},
-           {"yolov8-obb", obb, {{{1, 9, 100}, {}}}},                    //
-           {"yolov8-obb", obb, {{{1, 5, 100}, {}}}, 0},                 //
-           {"yolov8-obb", obb, {{{8, 100}, {}}}},                       //
+           {"yolov8-obb", obb, {{{1, 9, 100}, {}}}},     //
+           {"yolov8-obb", obb, {{{1, 5, 100}, {}}}, 0},  //
+           {"yolov8-obb", obb, {{{8, 100}, {}}}},        //
            {"yolo-end-to-end-obb", obb, {{{1, 300, 6}, {}}}},
            {"yolo-end-to-end-obb", obb, {{{1, 9000000000, 7}, {}}}}}) {
-    SCOPED_TRACE(str_format("{} {} {}", wrong.family, to_string(wrong.outputs[0].shape),
-                            wrong.labels));
+    SCOPED_TRACE(
+        str_format("{} {} {}", wrong.family, to_string(wrong.outputs[0].shape), wrong.labels));
     const auto decoder = create_decoder(
         manifest(wrong.family, wrong.task, wrong.outputs, wrong.labels, wrong.keypoints), {});
     ASSERT_FALSE(decoder);
@@ -180,8 +179,7 @@ TEST_P(P02, GivenRunsWithOtherShapesThanBound_WhenDecoded_ThenTheyAreRefused) {
     SCOPED_TRACE(family.name);
     std::vector<Output> outputs{family.rows(family.good)};
     outputs.insert(outputs.end(), family.more.begin(), family.more.end());
-    const auto made =
-        manifest(family.name, family.task, outputs, family.labels, family.keypoints);
+    const auto made = manifest(family.name, family.task, outputs, family.labels, family.keypoints);
     std::vector<Output> others = outputs;
     // One value less a row.
     std::vector<float> shorter = family.good;
@@ -241,8 +239,7 @@ TEST_P(P04, GivenPrototypesTooLargeForTheBudget_WhenMadeOrRun_ThenTheyAreRefused
   const Output rows = rows_of({20, 10, 8, 4, 0, 0.9f, 0, 1}, 8, true);
   const std::vector<Output> fixed{rows, {{1, 1, 700, 700}, std::vector<float>(490000, 1.0f)}};
   const std::vector<Output> open{rows, {{1, 1, -1, -1}, {}}};
-  const auto refused =
-      create_decoder(manifest("yolov8-seg", "instance-segmentation", fixed), {});
+  const auto refused = create_decoder(manifest("yolov8-seg", "instance-segmentation", fixed), {});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind(), ErrorKind::kExhausted);
   EXPECT_THAT(refused.error().message(), HasSubstr("[1,1,700,700]"));

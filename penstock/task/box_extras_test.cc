@@ -33,11 +33,11 @@ INSTANTIATE_TEST_SUITE_P(sim, P02, ::testing::Values("sim"));
 
 TEST_P(P02, GivenYolov8Poses_WhenDecoded_ThenKeypointsFollowTheBoxesThatSurvive) {
   const std::vector<float> rows{
-      50, 20, 10, 10, 0.4f, 0.4f, 0,    46, 16, 0.1f,  54, 24, 0.2f,   // a tie at the threshold
-      21, 10, 8,  4,  0,    0.8f, 0,    1,  1,  1,     1,  1,  1,      // loses to the next
-      20, 10, 8,  4,  0,    0.9f, 0,    18, 9,  0.5f,  22, 11, 0.25f,  //
-      20, 10, 8,  4,  0,    0,    0.3f, 2,  2,  1,     2,  2,  1,      // below the threshold
-      40, 10, 0,  4,  0,    0.9f, 0,    3,  3,  1,     3,  3,  1};     // no area
+      50, 20, 10, 10, 0.4f, 0.4f, 0,    46, 16, 0.1f, 54, 24, 0.2f,   // a tie at the threshold
+      21, 10, 8,  4,  0,    0.8f, 0,    1,  1,  1,    1,  1,  1,      // loses to the next
+      20, 10, 8,  4,  0,    0.9f, 0,    18, 9,  0.5f, 22, 11, 0.25f,  //
+      20, 10, 8,  4,  0,    0,    0.3f, 2,  2,  1,    2,  2,  1,      // below the threshold
+      40, 10, 0,  4,  0,    0.9f, 0,    3,  3,  1,    3,  3,  1};     // no area
   const std::vector<Output> outputs{rows_of(rows, 13, true)};
   const auto got = decode(manifest("yolov8-pose", "pose", outputs, 3, 2), outputs);
   expect_boxes(got, {{16, 8, 24, 12, 0.9f, 1}, {45, 15, 55, 25, 0.4f, 0}});
@@ -82,11 +82,11 @@ TEST_P(P02, GivenOnePersonOfMovenet_WhenDecoded_ThenTheBoxIsAroundWhatIsSeen) {
 
 TEST_P(P02, GivenMovenetThatSeesTooLittle_WhenDecoded_ThenThereIsNoObject) {
   for (const std::vector<float>& person :
-       {std::vector<float>{0.2f, 0.2f, 0.1f, 0.8f, 0.8f, 0.3f},   // nothing
-        std::vector<float>{0.2f, 0.2f, 0.9f, 0.8f, 0.8f, 0.3f},   // a point has no area
-        std::vector<float>{0.2f, 0.2f, 0.9f, 0.2f, 0.8f, 0.9f},   // nor has a line
-        std::vector<float>{0.2f, 0.2f, kInf, 0.8f, 0.8f, kInf},   //
-        std::vector<float>{0.2f, 0.2f, kNan, 0.8f, 0.8f, kNan},   //
+       {std::vector<float>{0.2f, 0.2f, 0.1f, 0.8f, 0.8f, 0.3f},  // nothing
+        std::vector<float>{0.2f, 0.2f, 0.9f, 0.8f, 0.8f, 0.3f},  // a point has no area
+        std::vector<float>{0.2f, 0.2f, 0.9f, 0.2f, 0.8f, 0.9f},  // nor has a line
+        std::vector<float>{0.2f, 0.2f, kInf, 0.8f, 0.8f, kInf},  //
+        std::vector<float>{0.2f, 0.2f, kNan, 0.8f, 0.8f, kNan},  //
         std::vector<float>{kNan, 0.2f, 0.9f, 0.8f, kInf, 0.9f}}) {
     const std::vector<Output> outputs{{{1, 1, 2, 3}, person}};
     const auto got = decode(manifest("movenet", "pose", outputs, 1, 2), outputs);
@@ -125,17 +125,18 @@ void expect_rotated(const Result<Decoded>& got, const std::vector<RotatedRecord>
 
 TEST_P(P02, GivenTurnedBoxes_WhenDecoded_ThenNmsGoesByThePolygonsAndCornersAreTheHull) {
   // Along its own side by 3 of 10: 70 of 130 are shared, more than half of the union and less than
-  // half of the sum. Across a bar of 4 by 5: nothing is shared, though the hulls are nearly the same.
+  // half of the sum. Across a bar of 4 by 5: nothing is shared, though the hulls are nearly the
+  // same.
   const float step = 3 * std::sqrt(0.5f), aside = 5 * std::sqrt(0.5f);
   const std::vector<float> rows{
-      20,         20,         10, 10, 0,    0.9f, 0, kPi / 4,  //
-      20 + step,  20 + step,  10, 10, 0,    0.8f, 0, kPi / 4,  // gone
-      20 + step,  20 + step,  10, 10, 0.7f, 0,    0, kPi / 4,  // another class
-      120,        20,         40, 4,  0,    0,    1, kPi / 4,  //
-      120 + aside, 20 - aside, 40, 4, 0,    0,    1, kPi / 4,  // beside it
-      120,        20,         4,  40, 0,    0,    1, -kPi / 4,  // gone: the same, said differently
-      120,        20,         4,  40, 0,    0,    1, kPi / 4,  // across it: stays
-      80,         20,         40, 0,  0,    0,    1, 0.5f};    // a line
+      20,          20,         10, 10, 0,    0.9f, 0, kPi / 4,   //
+      20 + step,   20 + step,  10, 10, 0,    0.8f, 0, kPi / 4,   // gone
+      20 + step,   20 + step,  10, 10, 0.7f, 0,    0, kPi / 4,   // another class
+      120,         20,         40, 4,  0,    0,    1, kPi / 4,   //
+      120 + aside, 20 - aside, 40, 4,  0,    0,    1, kPi / 4,   // beside it
+      120,         20,         4,  40, 0,    0,    1, -kPi / 4,  // gone: the same, said differently
+      120,         20,         4,  40, 0,    0,    1, kPi / 4,   // across it: stays
+      80,          20,         40, 0,  0,    0,    1, 0.5f};     // a line
   const std::vector<Output> outputs{rows_of(rows, 8, true)};
   const auto got = decode(manifest("yolov8-obb", "oriented-detection", outputs), outputs);
   expect_rotated(got, {{120, 20, 40, 4, kPi / 4},
@@ -144,18 +145,18 @@ TEST_P(P02, GivenTurnedBoxes_WhenDecoded_ThenNmsGoesByThePolygonsAndCornersAreTh
                        {20, 20, 10, 10, kPi / 4},
                        {20 + step, 20 + step, 10, 10, kPi / 4}});
   const float bar = 22 * std::sqrt(0.5f), half = 10 * std::sqrt(0.5f);
-  expect_boxes(got, {{120 - bar, 20 - bar, 120 + bar, 20 + bar, 1, 2},
-                     {120 + aside - bar, 20 - aside - bar, 120 + aside + bar, 20 - aside + bar, 1, 2},
-                     {120 - bar, 20 - bar, 120 + bar, 20 + bar, 1, 2},
-                     {20 - half, 20 - half, 20 + half, 20 + half, 0.9f, 1},
-                     {20 + step - half, 20 + step - half, 20 + step + half, 20 + step + half, 0.7f,
-                      0}});
+  expect_boxes(got,
+               {{120 - bar, 20 - bar, 120 + bar, 20 + bar, 1, 2},
+                {120 + aside - bar, 20 - aside - bar, 120 + aside + bar, 20 - aside + bar, 1, 2},
+                {120 - bar, 20 - bar, 120 + bar, 20 + bar, 1, 2},
+                {20 - half, 20 - half, 20 + half, 20 + half, 0.9f, 1},
+                {20 + step - half, 20 + step - half, 20 + step + half, 20 + step + half, 0.7f, 0}});
 }
 
 TEST_P(P02, GivenTurnedBoxesAndAgnosticNms_WhenDecoded_ThenOtherClassesSuppressToo) {
-  const std::vector<float> rows{20, 20, 12, 10, 0, 0.9f, 0, 0,     //
-                                21, 20, 12, 10, 0.8f, 0, 0, 0,     //
-                                24, 20, 12, 10, 0, 0, 0.7f, 0};    // 80 of 160: exactly half
+  const std::vector<float> rows{20, 20, 12, 10, 0,    0.9f, 0,    0,   //
+                                21, 20, 12, 10, 0.8f, 0,    0,    0,   //
+                                24, 20, 12, 10, 0,    0,    0.7f, 0};  // 80 of 160: exactly half
   const std::vector<Output> outputs{rows_of(rows, 8, true)};
   const auto made = manifest("yolov8-obb", "oriented-detection", outputs);
   expect_boxes(decode(made, outputs, {.class_agnostic = true}),
@@ -165,12 +166,12 @@ TEST_P(P02, GivenTurnedBoxesAndAgnosticNms_WhenDecoded_ThenOtherClassesSuppressT
 }
 
 TEST_P(P02, GivenEndToEndTurnedBoxes_WhenDecoded_ThenTheyComeAsTheyAreWithoutNms) {
-  const std::vector<float> rows{20, 20, 10, 6, 0.8f, 2, 0.7f,     //
-                                20, 20, 10, 6, 0.9f, 2, 0.7f,     //
-                                20, 20, 10, 6, 0.9f, 0, -0.7f,    //
-                                20, 20, 10, 6, 0.9f, 3, 0.7f,     // no such class
-                                20, 20, -10, 6, 0.9f, 1, 0.7f,    // no box
-                                40, 20, 10, 6, 0.4f, 1, kPi / 2};
+  const std::vector<float> rows{20, 20, 10,  6, 0.8f, 2, 0.7f,   //
+                                20, 20, 10,  6, 0.9f, 2, 0.7f,   //
+                                20, 20, 10,  6, 0.9f, 0, -0.7f,  //
+                                20, 20, 10,  6, 0.9f, 3, 0.7f,   // no such class
+                                20, 20, -10, 6, 0.9f, 1, 0.7f,   // no box
+                                40, 20, 10,  6, 0.4f, 1, kPi / 2};
   const std::vector<Output> outputs{rows_of(rows, 7, false)};
   const auto got = decode(manifest("yolo-end-to-end-obb", "oriented-detection", outputs), outputs);
   expect_rotated(got, {{20, 20, 10, 6, 0.7f},
@@ -197,9 +198,9 @@ TEST_P(P02, GivenPrototypes_WhenDecoded_ThenMasksAreTheirWeightedSumsWithinTheBo
   second(7, 3) = 1000;
   second(3, 2) = second(8, 2) = second(4, 1) = second(4, 4) = 1000;  // just outside of the box
   // The first box is that of the mask's pixels [4, 8) x [2, 4), the second reaches over the edge.
-  const std::vector<float> rows{60,    30, 16, 12, 0, 0, 0.8f, third, 0,   //
-                                24,    12, 16, 8,  0, 1, 0,    0,         1,   //
-                                25,    12, 16, 8,  0, 0.9f, 0, -9,        -9};  // suppressed
+  const std::vector<float> rows{60, 30, 16, 12, 0, 0,    0.8f, third, 0,    //
+                                24, 12, 16, 8,  0, 1,    0,    0,     1,    //
+                                25, 12, 16, 8,  0, 0.9f, 0,    -9,    -9};  // suppressed
   const Output head = rows_of(rows, 9, true), planes{{1, 2, 8, 16}, prototypes};
   for (const auto& outputs : {std::vector{head, planes}, std::vector{planes, head}}) {
     const auto got = decode(manifest("yolov8-seg", "instance-segmentation", outputs), outputs);

@@ -52,9 +52,8 @@ void BM_RotatedNonMaximumSuppression(benchmark::State& state) {
   std::vector<Candidate> work;
   for (auto _ : state) {
     work = candidates;
-    rotated_non_maximum_suppression(work, {}, [&](std::int32_t i) {
-      return boxes[static_cast<std::size_t>(i)];
-    });
+    rotated_non_maximum_suppression(
+        work, {}, [&](std::int32_t i) { return boxes[static_cast<std::size_t>(i)]; });
     benchmark::DoNotOptimize(work.data());
   }
 }
@@ -63,7 +62,8 @@ BENCHMARK(BM_RotatedNonMaximumSuppression)
     ->Args({1000, 1024})
     ->Unit(benchmark::kMicrosecond);
 
-// Masks of 160 x 160 from 32 prototypes. Arguments: objects, the side of their boxes in mask pixels.
+// Masks of 160 x 160 from 32 prototypes. Arguments: objects, the side of their boxes in mask
+// pixels.
 void BM_InstanceMasks(benchmark::State& state) {
   constexpr std::size_t kSide = 160, kPixels = kSide * kSide, kChannels = 32;
   std::mt19937 random(1);
@@ -74,12 +74,15 @@ void BM_InstanceMasks(benchmark::State& state) {
   const auto objects = static_cast<std::size_t>(state.range(0));
   const auto side = static_cast<std::size_t>(state.range(1));
   std::vector<std::uint8_t> masks(objects * kPixels);
+  std::vector<MaskJob> jobs;
+  for (std::size_t i = 0; i < objects; ++i) {
+    const std::size_t at = i * 37 % (kSide - side + 1);
+    jobs.push_back({coefficients,
+                    {at, at, at + side, at + side},
+                    std::span(masks).subspan(i * kPixels, kPixels)});
+  }
   for (auto _ : state) {
-    for (std::size_t i = 0; i < objects; ++i) {
-      const std::size_t at = i * 37 % (kSide - side + 1);
-      fill_mask({prototypes, kSide, kSide}, coefficients, {at, at, at + side, at + side},
-                std::span(masks).subspan(i * kPixels, kPixels));
-    }
+    fill_masks({prototypes, kSide, kSide}, jobs);
     benchmark::DoNotOptimize(masks.data());
   }
 }

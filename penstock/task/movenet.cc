@@ -28,10 +28,13 @@ struct Layout {
 };
 
 /// Without a keypoint that is seen, the corners are infinite.
-DetectionRecord hull_of_seen(std::span<const float> person, const Layout& layout,
-                             float threshold) {
-  DetectionRecord hull{.x0 = HUGE_VALF, .y0 = HUGE_VALF, .x1 = -HUGE_VALF, .y1 = -HUGE_VALF,
-                       .score = 0, .class_id = 0};
+DetectionRecord hull_of_seen(std::span<const float> person, const Layout& layout, float threshold) {
+  DetectionRecord hull{.x0 = HUGE_VALF,
+                       .y0 = HUGE_VALF,
+                       .x1 = -HUGE_VALF,
+                       .y1 = -HUGE_VALF,
+                       .score = 0,
+                       .class_id = 0};
   double sum = 0;
   int seen = 0;
   for (std::size_t k = 0; k < layout.keypoints; ++k) {
@@ -104,14 +107,14 @@ Result<BoxReader> bind_movenet(const BoxModel& model, std::span<const Shape> sha
                           ItemValues outputs, std::vector<Candidate>& candidates) {
     (single ? collect_single : collect_people)(layout, threshold, outputs, candidates);
   });
-  return BoxReader(
-      std::move(collect),
-      {.keypoints = model.keypoints,
-       .keypoints_of = [layout](ItemValues outputs, std::size_t row,
-                                std::span<KeypointRecord> records) {
-         const auto person = outputs[0].subspan(row * layout.width, layout.width);
-         for (std::size_t k = 0; k < records.size(); ++k) records[k] = layout.keypoint(person, k);
-       }});
+  return BoxReader(std::move(collect),
+                   {.keypoints = model.keypoints,
+                    .keypoints_of = [layout](ItemValues outputs, std::size_t row,
+                                             std::span<KeypointRecord> records) {
+                      const auto person = outputs[0].subspan(row * layout.width, layout.width);
+                      for (std::size_t k = 0; k < records.size(); ++k)
+                        records[k] = layout.keypoint(person, k);
+                    }});
 }
 
 }  // namespace penstock

@@ -51,9 +51,7 @@ struct Polygon {
 
 /// What of `polygon` lies on the hand of the line from `a` to `b` on which the box lies.
 Polygon clip(const Polygon& polygon, Point a, Point b) {
-  const auto side = [&](Point p) {
-    return (b.x - a.x) * (p.y - a.y) - (b.y - a.y) * (p.x - a.x);
-  };
+  const auto side = [&](Point p) { return (b.x - a.x) * (p.y - a.y) - (b.y - a.y) * (p.x - a.x); };
   Polygon kept;
   for (std::size_t i = 0; i < polygon.count; ++i) {
     const Point p = polygon.points[i];

@@ -66,8 +66,10 @@ double hulled_area(const RotatedRecord& a, const RotatedRecord& b) {
     of_b[i] = spot_of(b, kCorners[i][0], kCorners[i][1]);
   }
   std::vector<Spot> shared;
-  for (const Spot& p : of_a) if (holds(b, p, 1e-9)) shared.push_back(p);
-  for (const Spot& p : of_b) if (holds(a, p, 1e-9)) shared.push_back(p);
+  for (const Spot& p : of_a)
+    if (holds(b, p, 1e-9)) shared.push_back(p);
+  for (const Spot& p : of_b)
+    if (holds(a, p, 1e-9)) shared.push_back(p);
   for (std::size_t i = 0; i < 4; ++i) {
     for (std::size_t j = 0; j < 4; ++j) {
       const Spot p = of_a[i], q = of_b[j];
@@ -86,9 +88,8 @@ double hulled_area(const RotatedRecord& a, const RotatedRecord& b) {
     middle.x += p.x / double(shared.size());
     middle.y += p.y / double(shared.size());
   }
-  std::ranges::sort(shared, {}, [&](const Spot& p) {
-    return std::atan2(p.y - middle.y, p.x - middle.x);
-  });
+  std::ranges::sort(shared, {},
+                    [&](const Spot& p) { return std::atan2(p.y - middle.y, p.x - middle.x); });
   double twice = 0;
   for (std::size_t i = 0; i < shared.size(); ++i) {
     const Spot p = shared[i], q = shared[(i + 1) % shared.size()];
@@ -122,10 +123,10 @@ TEST(SharedArea, GivenBoxesWithSharedSidesOrCorners_WhenIntersected_ThenTheAreaI
   const RotatedRecord box{50, 50, 20, 10, 0};
   EXPECT_EQ(shared_area(box, box), 200);
   EXPECT_EQ(shared_area(box, {60, 50, 20, 10, 0}), 100);
-  EXPECT_EQ(shared_area(box, {70, 50, 20, 10, 0}), 0);    // a side in common
-  EXPECT_EQ(shared_area(box, {70, 60, 20, 10, 0}), 0);    // a corner
-  EXPECT_EQ(shared_area(box, {50, 50, 4, 2, 0}), 8);      // inside
-  EXPECT_EQ(shared_area(box, {500, 50, 20, 10, 1}), 0);   //
+  EXPECT_EQ(shared_area(box, {70, 50, 20, 10, 0}), 0);   // a side in common
+  EXPECT_EQ(shared_area(box, {70, 60, 20, 10, 0}), 0);   // a corner
+  EXPECT_EQ(shared_area(box, {50, 50, 4, 2, 0}), 8);     // inside
+  EXPECT_EQ(shared_area(box, {500, 50, 20, 10, 1}), 0);  //
   EXPECT_NEAR(shared_area(box, {50, 50, 10, 20, kPi / 2}), 200, 1e-4);
   EXPECT_NEAR(shared_area(box, {50, 50, 20, 10, kPi}), 200, 1e-4);
   EXPECT_NEAR(shared_area({0, 0, 2, 2, 0}, {0, 0, 2, 2, kPi / 4}), 8 * (std::sqrt(2.0) - 1), 1e-6);
@@ -195,7 +196,8 @@ std::vector<std::int32_t> reference(const std::vector<RotatedRecord>& boxes,
     const double area_a = double(a.width) * double(a.height);
     gone[std::size_t(best - candidates.data())] = true;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
-      if (gone[i] || (!agnostic && candidates[i].record.class_id != best->record.class_id)) continue;
+      if (gone[i] || (!agnostic && candidates[i].record.class_id != best->record.class_id))
+        continue;
       const RotatedRecord& b = boxes[std::size_t(candidates[i].index)];
       const double shared = hulled_area(a, b);
       const double joint = area_a + double(b.width) * double(b.height) - shared;

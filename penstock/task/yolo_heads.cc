@@ -20,8 +20,7 @@ Result<RowValues> yolo_head(std::string_view family, std::span<const Shape> shap
     return misfit(family, shapes, "the number of values a row must be fixed, and not 0");
   }
   if (rows > kMaxBoxRows) return misfit(family, shapes, "too many rows");
-  return RowValues{
-      .output = output, .width = static_cast<std::size_t>(width), .columns = columns};
+  return RowValues{.output = output, .width = static_cast<std::size_t>(width), .columns = columns};
 }
 
 }  // namespace penstock

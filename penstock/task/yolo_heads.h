@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What YOLO's heads share whatever they say beside boxes. A YOLOv8 head is [batch, 4 + classes +
-// others, rows]: centre, size and class scores of a row, then what else there is. An end-to-end head
-// is [batch, boxes, 6 + others]: corners, score, class, then the same. Positions are in input pixels.
+// others, rows]: centre, size and class scores of a row, then what else there is. An end-to-end
+// head is [batch, boxes, 6 + others]: corners, score, class, then the same. Positions are in input
+// pixels.
 #pragma once
 
 #include <cstddef>

@@ -28,19 +28,19 @@ TurnedBoxOf turned_box_of(const RowValues& head) {
 
 BoxReader read_turned_boxes(CollectItem rows, const RowValues& head) {
   const TurnedBoxOf box_of = turned_box_of(head);
-  CollectItem collect([rows = std::move(rows), box_of](ItemValues outputs,
-                                                       std::vector<Candidate>& candidates) {
-    rows(outputs, candidates);
-    std::size_t kept = 0;
-    for (Candidate candidate : candidates) {
-      const RotatedRecord box = box_of(outputs, static_cast<std::size_t>(candidate.index));
-      // The hull of a line has area; written so that NaN goes, too.
-      if (!(box.width > 0.0f && box.height > 0.0f)) continue;
-      candidate.record = upright_hull(box, candidate.record.score, candidate.record.class_id);
-      candidates[kept++] = candidate;
-    }
-    candidates.resize(kept);
-  });
+  CollectItem collect(
+      [rows = std::move(rows), box_of](ItemValues outputs, std::vector<Candidate>& candidates) {
+        rows(outputs, candidates);
+        std::size_t kept = 0;
+        for (Candidate candidate : candidates) {
+          const RotatedRecord box = box_of(outputs, static_cast<std::size_t>(candidate.index));
+          // The hull of a line has area; written so that NaN goes, too.
+          if (!(box.width > 0.0f && box.height > 0.0f)) continue;
+          candidate.record = upright_hull(box, candidate.record.score, candidate.record.class_id);
+          candidates[kept++] = candidate;
+        }
+        candidates.resize(kept);
+      });
   return {std::move(collect), BoxExtras{.rotated_of = box_of}};
 }
 

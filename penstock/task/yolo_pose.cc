@@ -54,8 +54,8 @@ Result<BoxReader> bind_yolov8_pose(const BoxModel& model, std::span<const Shape>
     return misfit(kFamily, shapes, "without labels, classes can't be told from keypoints");
   }
   const std::size_t first = 4 + model.classes;
-  const auto each = values_each(kFamily, model, shapes,
-                                shapes[0][1] - static_cast<std::int64_t>(first));
+  const auto each =
+      values_each(kFamily, model, shapes, shapes[0][1] - static_cast<std::int64_t>(first));
   if (!each) return std::unexpected(each.error());
   return BoxReader(collect_yolov8(*head, model.classes, model.threshold),
                    keypoints_behind(*head, first, model.keypoints, *each));

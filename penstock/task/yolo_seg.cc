@@ -59,9 +59,8 @@ Result<BoxReader> bind_yolov8_seg(const BoxModel& model, std::span<const Shape> 
   constexpr std::string_view kFamily = "yolov8-seg";
   const auto found = match_outputs(kFamily, shapes, HeadForm::kYolov8);
   if (!found) return std::unexpected(found.error());
-  const auto classes =
-      class_count(kFamily, model, shapes, static_cast<std::int64_t>(found->head.width),
-                  4 + found->prototypes);
+  const auto classes = class_count(
+      kFamily, model, shapes, static_cast<std::int64_t>(found->head.width), 4 + found->prototypes);
   if (!classes) return std::unexpected(classes.error());
   return BoxReader(collect_yolov8(found->head, *classes, model.threshold), masks_behind(*found));
 }
@@ -71,9 +70,9 @@ Result<BoxReader> bind_end_to_end_seg(const BoxModel& model, std::span<const Sha
   const auto found = match_outputs(kFamily, shapes, HeadForm::kEndToEnd);
   if (!found) return std::unexpected(found.error());
   if (static_cast<std::int64_t>(found->head.width) != 6 + found->prototypes) {
-    return misfit(kFamily, shapes,
-                  str_format("a box must have 6 values and the weights of {} prototypes",
-                             found->prototypes));
+    return misfit(
+        kFamily, shapes,
+        str_format("a box must have 6 values and the weights of {} prototypes", found->prototypes));
   }
   return BoxReader(collect_end_to_end(found->head, model.classes, model.threshold),
                    masks_behind(*found));

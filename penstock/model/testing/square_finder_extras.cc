@@ -40,7 +40,8 @@ std::vector<float> keypoints_of_cells(int size, int keypoints, std::size_t value
 
 }  // namespace
 
-// Prototypes: how much of each colour there is, and ones. An object's logit is 20 x its colour - 10.
+// Prototypes: how much of each colour there is, and ones. An object's logit is 20 x its colour
+// - 10.
 void add_mask_outputs(FinderGraph& finder, BoxLayout layout, int size) {
   const std::int64_t side = size / kMaskStride;
   const std::vector<std::int64_t> square{kMaskStride, kMaskStride};

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "penstock/task/kernels/mask_fill.cc"
@@ -24,54 +25,84 @@ hn::Vec<Bytes> levels(hn::Vec<Floats> logits) {
   // Beyond this the level is 0 or 255 anyway, and e^-x stays finite.
   const auto limit = hn::Set(d, 40.0f);
   const auto x = hn::Max(hn::Min(logits, limit), hn::Neg(limit));
-  const auto chance = hn::Div(hn::Set(d, 255.0f), hn::Add(hn::Set(d, 1.0f), hn::Exp(d, hn::Neg(x))));
+  const auto chance =
+      hn::Div(hn::Set(d, 255.0f), hn::Add(hn::Set(d, 1.0f), hn::Exp(d, hn::Neg(x))));
   const auto rounded = hn::Add(chance, hn::Set(d, 0.5f));
   const auto number = hn::IfThenZeroElse(hn::IsNaN(logits), rounded);
   return hn::DemoteTo(Bytes(), hn::ConvertTo(hn::RebindToSigned<Floats>(), number));
 }
 
-// `pixels` pixels of one row. Four vectors at once, so that a pixel's sum stays in a register.
-void fill_row(const float* prototypes, std::size_t plane, std::span<const float> coefficients,
-              std::size_t pixels, std::uint8_t* mask) {
+// sums += weights x the pixels of four prototypes, each `plane` behind the other.
+void add_four(const float* prototypes, std::size_t plane, const float* weights, std::size_t pixels,
+              float* sums) {
   const Floats d;
-  const Bytes bytes;
   const std::size_t lanes = hn::Lanes(d);
+  const auto a = hn::Set(d, weights[0]), b = hn::Set(d, weights[1]), c = hn::Set(d, weights[2]),
+             e = hn::Set(d, weights[3]);
   std::size_t x = 0;
-  for (; x + 4 * lanes <= pixels; x += 4 * lanes) {
-    auto a = hn::Zero(d), b = hn::Zero(d), c = hn::Zero(d), e = hn::Zero(d);
+  for (; x + lanes <= pixels; x += lanes) {
     const float* at = prototypes + x;
-    for (const float coefficient : coefficients) {
-      const auto weight = hn::Set(d, coefficient);
-      a = hn::MulAdd(hn::LoadU(d, at), weight, a);
-      b = hn::MulAdd(hn::LoadU(d, at + lanes), weight, b);
-      c = hn::MulAdd(hn::LoadU(d, at + 2 * lanes), weight, c);
-      e = hn::MulAdd(hn::LoadU(d, at + 3 * lanes), weight, e);
-      at += plane;
-    }
-    hn::StoreU(levels(a), bytes, mask + x);
-    hn::StoreU(levels(b), bytes, mask + x + lanes);
-    hn::StoreU(levels(c), bytes, mask + x + 2 * lanes);
-    hn::StoreU(levels(e), bytes, mask + x + 3 * lanes);
+    auto sum = hn::MulAdd(hn::LoadU(d, at), a, hn::LoadU(d, sums + x));
+    sum = hn::MulAdd(hn::LoadU(d, at + plane), b, sum);
+    sum = hn::MulAdd(hn::LoadU(d, at + 2 * plane), c, sum);
+    sum = hn::MulAdd(hn::LoadU(d, at + 3 * plane), e, sum);
+    hn::StoreU(sum, d, sums + x);
   }
-  for (; x < pixels; x += lanes) {
-    const std::size_t left = std::min(lanes, pixels - x);
-    auto sum = hn::Zero(d);
-    const float* at = prototypes + x;
-    for (const float coefficient : coefficients) {
-      sum = hn::MulAdd(hn::LoadN(d, at, left), hn::Set(d, coefficient), sum);
-      at += plane;
-    }
-    hn::StoreN(levels(sum), bytes, mask + x, left);
+  for (; x < pixels; ++x) {
+    for (std::size_t m = 0; m < 4; ++m) sums[x] += weights[m] * prototypes[m * plane + x];
   }
 }
 
-void fill_window_target(const Prototypes& prototypes, std::span<const float> coefficients,
-                        const MaskWindow& window, std::uint8_t* mask) {
+void add_one(const float* prototype, float weight, std::size_t pixels, float* sums) {
+  for (std::size_t x = 0; x < pixels; ++x) sums[x] += weight * prototype[x];
+}
+
+void write_levels(const float* sums, std::size_t pixels, std::uint8_t* mask) {
+  const Floats d;
+  const Bytes bytes;
+  const std::size_t lanes = hn::Lanes(d);
+  for (std::size_t x = 0; x < pixels; x += lanes) {
+    const std::size_t left = std::min(lanes, pixels - x);
+    hn::StoreN(levels(hn::LoadN(d, sums + x, left)), bytes, mask + x, left);
+  }
+}
+
+// The rows [y0, y1) of one mask.
+void fill_rows(const Prototypes& prototypes, const MaskJob& job, std::size_t y0, std::size_t y1,
+               std::vector<float>& sums) {
   const std::size_t plane = prototypes.width * prototypes.height;
-  for (std::size_t y = window.y0; y < window.y1; ++y) {
-    const std::size_t first = y * prototypes.width + window.x0;
-    fill_row(prototypes.values.data() + first, plane, coefficients, window.x1 - window.x0,
-             mask + first);
+  const std::size_t pixels = job.window.x1 - job.window.x0;
+  const auto row_at = [&](std::size_t y) { return y * prototypes.width + job.window.x0; };
+  std::fill_n(sums.begin(), (y1 - y0) * pixels, 0.0f);
+  std::size_t m = 0;
+  for (; m + 4 <= job.coefficients.size(); m += 4) {
+    const float* first = prototypes.values.data() + m * plane;
+    for (std::size_t y = y0; y < y1; ++y) {
+      add_four(first + row_at(y), plane, job.coefficients.data() + m, pixels,
+               sums.data() + (y - y0) * pixels);
+    }
+  }
+  for (; m < job.coefficients.size(); ++m) {
+    const float* first = prototypes.values.data() + m * plane;
+    for (std::size_t y = y0; y < y1; ++y) {
+      add_one(first + row_at(y), job.coefficients[m], pixels, sums.data() + (y - y0) * pixels);
+    }
+  }
+  for (std::size_t y = y0; y < y1; ++y) {
+    write_levels(sums.data() + (y - y0) * pixels, pixels, job.mask.data() + row_at(y));
+  }
+}
+
+// By strips of rows: prototypes are megabytes, and all objects in a strip take it from the cache.
+void fill_windows_target(const Prototypes& prototypes, std::span<const MaskJob> jobs) {
+  constexpr std::size_t kStrip = 8;
+  std::vector<float> sums(kStrip * prototypes.width);
+  for (std::size_t strip = 0; strip < prototypes.height; strip += kStrip) {
+    for (const MaskJob& job : jobs) {
+      const std::size_t y0 = std::max(strip, job.window.y0);
+      const std::size_t y1 = std::min(strip + kStrip, job.window.y1);
+      if (y0 < y1 && job.window.x0 < job.window.x1) fill_rows(prototypes, job, y0, y1, sums);
+    }
   }
 }
 
@@ -98,13 +129,11 @@ MaskWindow mask_window(const MaskBox& box, std::size_t width, std::size_t height
           .y1 = first_centre_from(box.y1, height)};
 }
 
-HWY_EXPORT(fill_window_target);
+HWY_EXPORT(fill_windows_target);
 
-void fill_mask(const Prototypes& prototypes, std::span<const float> coefficients,
-               const MaskWindow& window, std::span<std::uint8_t> mask) {
-  std::ranges::fill(mask, std::uint8_t{0});
-  if (window.x0 >= window.x1 || window.y0 >= window.y1) return;
-  HWY_DYNAMIC_DISPATCH(fill_window_target)(prototypes, coefficients, window, mask.data());
+void fill_masks(const Prototypes& prototypes, std::span<const MaskJob> jobs) {
+  for (const MaskJob& job : jobs) std::ranges::fill(job.mask, std::uint8_t{0});
+  HWY_DYNAMIC_DISPATCH(fill_windows_target)(prototypes, jobs);
 }
 
 }  // namespace penstock

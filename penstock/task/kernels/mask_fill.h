@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An object's mask from prototypes: each pixel is 255 x sigmoid(sum of coefficient x prototype),
-// rounded half up, within one level of the exact value. Only pixels of the object's box are worked
-// on. Host kernel, dispatched at run time to the best vector instructions.
+// Objects' masks from prototypes: each pixel is 255 x sigmoid(sum of coefficient x prototype),
+// rounded half up, within one level of the exact value. Only pixels of the objects' boxes are
+// worked on. Host kernel, dispatched at run time to the best vector instructions.
 #pragma once
 
 #include <cstddef>
@@ -30,9 +30,13 @@ struct MaskWindow {
 /// The pixels of a mask whose centres lie in `box`.
 MaskWindow mask_window(const MaskBox& box, std::size_t width, std::size_t height);
 
-/// Writes all of `mask` (width x height): 0 outside `window`, and where the sum is no number.
-/// `prototypes` has as many channels as there are coefficients.
-void fill_mask(const Prototypes& prototypes, std::span<const float> coefficients,
-               const MaskWindow& window, std::span<std::uint8_t> mask);
+struct MaskJob {
+  std::span<const float> coefficients;  ///< As many as the prototypes have channels.
+  MaskWindow window;                    ///< Within the mask.
+  std::span<std::uint8_t> mask;         ///< width x height.
+};
+
+/// Writes all of each mask: 0 outside its window, and where the sum is no number.
+void fill_masks(const Prototypes& prototypes, std::span<const MaskJob> jobs);
 
 }  // namespace penstock
