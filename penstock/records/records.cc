@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "penstock/records/records.h"
 
+#include <cmath>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -64,6 +66,14 @@ void append_object(std::string& out, const Detection& object) {
   out += '}';
 }
 
+/// A float's own digits where the value is one: 0.1, not 0.10000000149011612.
+void append_tensor_value(std::string& out, double value) {
+  const bool fits = std::abs(value) <= double{std::numeric_limits<float>::max()};
+  const float narrow = fits ? static_cast<float>(value) : 0.0f;
+  if (fits && static_cast<double>(narrow) == value) return append_json_number(out, narrow);
+  append_json_number(out, value);
+}
+
 /// The keys of tasks other than the detectors', where there is something to tell.
 void append_others(std::string& out, const FrameResult& result) {
   if (!result.classes.empty()) {
@@ -85,7 +95,8 @@ void append_others(std::string& out, const FrameResult& result) {
       out += R"({"name":)";
       append_json_string(out, tensor.name);
       append_array(out, R"(,"shape":)", tensor.shape, number);
-      append_array(out, R"(,"values":)", tensor.values, number);
+      append_array(out, R"(,"values":)", tensor.values,
+                   [&](double value) { append_tensor_value(out, value); });
       out += '}';
     });
   }

@@ -39,7 +39,7 @@ struct ClassArea {
 struct TensorRecord {
   std::string name;
   std::vector<std::int64_t> shape;
-  std::vector<float> values;  ///< Row-major.
+  std::vector<double> values;  ///< Row-major; exact for every type, but 64-bit integers to 2^53.
 };
 
 struct Detection {

@@ -49,7 +49,8 @@ TEST(JsonLine, GivenTheOtherTasksFindings_WhenWritten_ThenTheirKeysFollow) {
   result.classes = {{.class_id = 3, .label = "cat", .confidence = 0.5f}};
   result.areas = {{.class_id = 1, .label = "road", .fraction = 0.25f}};
   result.embedding = {0.5f, std::numeric_limits<float>::infinity()};
-  result.tensors = {{.name = "out", .shape = {1, 2}, .values = {1, 2}}};
+  result.tensors = {
+      {.name = "out", .shape = {1, 3}, .values = {1, double{0.1f}, 9007199254740991.0}}};
   EXPECT_EQ(to_json_line(result),
             R"({"source":"","frame":0,"pts_ns":-1,"width":0,"height":0,"objects":[)"
             R"({"label":"person","class_id":0,"confidence":0,"x":0,"y":0,"w":0,"h":0,)"
@@ -58,7 +59,7 @@ TEST(JsonLine, GivenTheOtherTasksFindings_WhenWritten_ThenTheirKeysFollow) {
             R"({"label":"car","class_id":0,"confidence":0,"x":0,"y":0,"w":0,"h":0}],)"
             R"("classes":[{"label":"cat","class_id":3,"confidence":0.5}],)"
             R"("areas":[{"label":"road","class_id":1,"fraction":0.25}],"embedding":[0.5,null],)"
-            R"("tensors":[{"name":"out","shape":[1,2],"values":[1,2]}]})");
+            R"("tensors":[{"name":"out","shape":[1,3],"values":[1,0.1,9007199254740991]}]})");
 }
 
 TEST(JsonLine, GivenThreeHundredObjects_WhenWritten_ThenAnotherParserCountsThemOnOneLine) {
