@@ -10,6 +10,7 @@
 #include "penstock/base/str_format.h"
 #include "penstock/task/box_family.h"
 #include "penstock/task/nanodet.h"
+#include "penstock/task/whole_picture.h"
 
 namespace penstock {
 namespace {
@@ -30,6 +31,20 @@ constexpr std::array kBoxFamilies{
     BoxFamily{"yolo-end-to-end-obb", NmsNeed::kNone, bind_end_to_end_obb, "oriented-detection"},
 };
 
+/// Of the whole picture (whole_picture.h).
+struct WholeFamily {
+  std::string_view name;
+  std::string_view task;
+  Result<std::unique_ptr<OutputDecoder>> (*create)(const Manifest&, const DecodeOptions&);
+};
+
+constexpr std::array kWholeFamilies{
+    WholeFamily{"classification", "classification", create_classification_decoder},
+    WholeFamily{"semantic", "semantic-segmentation", create_semantic_decoder},
+    WholeFamily{"embedding", "embedding", create_embedding_decoder},
+    WholeFamily{"raw", "raw", create_raw_decoder},
+};
+
 Result<void> check_task(const Manifest& manifest, std::string_view task) {
   if (manifest.task == task) return {};
   return fail(ErrorKind::kInvalidArgument,
@@ -45,11 +60,16 @@ Result<std::unique_ptr<OutputDecoder>> create_for_family(const Manifest& manifes
   }
   std::string known = "nanodet";
   for (const BoxFamily& family : kBoxFamilies) {
-    if (manifest.family == family.name) {
-      PENSTOCK_TRY(check_task(manifest, family.task));
-      return create_box_decoder(family, manifest, options);
-    }
     known += str_format(", {}", family.name);
+    if (manifest.family != family.name) continue;
+    PENSTOCK_TRY(check_task(manifest, family.task));
+    return create_box_decoder(family, manifest, options);
+  }
+  for (const WholeFamily& family : kWholeFamilies) {
+    known += str_format(", {}", family.name);
+    if (manifest.family != family.name) continue;
+    PENSTOCK_TRY(check_task(manifest, family.task));
+    return family.create(manifest, options);
   }
   return fail(
       ErrorKind::kUnsupported,
