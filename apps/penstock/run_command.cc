@@ -37,6 +37,7 @@ struct Flags {
   std::string engine_library;
   std::vector<std::string> outputs;
   bool convert = false;
+  bool read_tensors = false;
   bool quiet = false;
 };
 
@@ -146,6 +147,7 @@ int run_with(const Flags& flags) {
   options.source = std::move(*source);
   options.model = *manifest_path;
   options.model_name = manifest->name;
+  options.task = manifest->task;
   options.licence = manifest->licence;
   options.device = flags.device;
   options.policy = flags.policy;
@@ -155,6 +157,7 @@ int run_with(const Flags& flags) {
   if (!flags.engine_library.empty()) {
     options.properties.emplace_back("engine-library", flags.engine_library);
   }
+  if (flags.read_tensors) options.properties.emplace_back("read-tensors", "true");
   options.convert = flags.convert;
   options.read_frame = read_frame;
   options.read_ledger = read_ledger;
@@ -162,6 +165,20 @@ int run_with(const Flags& flags) {
   options.on_plan = [quiet](const std::string& line) {
     if (!quiet) std::fprintf(stderr, "%s\n", line.c_str());
   };
+
+  if (flags.read_tensors && manifest->task != "raw") {
+    return say_error(
+        Error(ErrorKind::kInvalidArgument,
+              str_format("--read-tensors is for models of task 'raw'; '{}' is of task '{}'",
+                         manifest->name, manifest->task)),
+        kExitUsage);
+  }
+  if (!options.video.empty() && subject_of(manifest->task) != Subject::kObjects) {
+    options.on_plan(
+        str_format("plan: the video output shows boxes only, and a model of task '{}' "
+                   "finds none",
+                   manifest->task));
+  }
 
   gst_init(nullptr, nullptr);
   if (!gst::register_elements(nullptr)) {
@@ -223,6 +240,8 @@ Command add_run(CLI::App& app) {
                   "video=FILE.mp4, json=FILE.jsonl or report=FILE.html; may be repeated");
   run->add_flag("--convert", flags->convert,
                 "Allow a convert stage (a copy of every frame) for 8-bit formats other than 4:2:0");
+  run->add_flag("--read-tensors", flags->read_tensors,
+                "Write the outputs of a raw model into the JSON, at most 256 KiB a frame");
   run->add_flag("--quiet", flags->quiet, "Only errors; no plan, progress or table");
   return [flags] { return run_with(*flags); };
 }

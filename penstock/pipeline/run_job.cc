@@ -62,6 +62,7 @@ class RunJob {
     RunSummary& summary = record_.summary();
     summary.source = options_.source.text;
     summary.model = options_.model_name;
+    summary.task = options_.task;
     summary.licence = options_.licence;
     summary.device = options_.device;
     summary.policy = options_.policy;

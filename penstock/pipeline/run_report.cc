@@ -7,6 +7,7 @@
 #include <cmath>
 #include <format>
 #include <iterator>
+#include <numbers>
 #include <utility>
 
 #include "penstock/pipeline/svg_chart.h"
@@ -40,6 +41,7 @@ border-radius:3px;background:currentColor;margin-right:6px;vertical-align:-1px}
 .pictures{display:grid;grid-template-columns:repeat(auto-fill,minmax(300px,1fr));gap:14px}
 figure{margin:0}figcaption{color:var(--soft);font-size:13px}
 .box{fill:none;stroke:#ffcf33;stroke-width:2;vector-effect:non-scaling-stroke}
+.dot{fill:#ff5d8f;stroke:#000;stroke-width:1;vector-effect:non-scaling-stroke}
 .boxlabel{fill:#ffcf33;paint-order:stroke;stroke:#000;stroke-width:.25em;font-weight:600}
 @media(prefers-color-scheme:dark){:root{--ink:#e6e9ec;--soft:#9aa5b0;--line:#333b44;
 --ground:#14181d;--panel:#1e242b}}
@@ -54,35 +56,48 @@ std::string base64(const std::string& bytes) {
   return out;
 }
 
-std::vector<std::pair<std::string, std::uint64_t>> labels_by_count(const RunSummary& summary) {
-  std::vector<std::pair<std::string, std::uint64_t>> labels(summary.objects_by_label.begin(),
-                                                            summary.objects_by_label.end());
-  std::ranges::stable_sort(labels, std::greater{}, [](const auto& item) { return item.second; });
-  return labels;
-}
+/// How a subject's sums are worded and scaled.
+struct Wording {
+  std::string_view title, nothing, unit, total, mean;
+  double factor;  ///< Of a mean over frames.
+};
+
+constexpr Wording kWordings[] = {
+    {"Objects over time", "No object was found.", "objects a frame", "objects", "a frame", 1},
+    {"First class of a frame over time", "No class reached the threshold.", "% of the frames",
+     "frames", "% of the frames", 100},
+    {"Shares of the picture over time", "No pixel was classified.", "% of the picture", "",
+     "mean % of the picture", 100},
+};
 
 std::string counts_section(const RunSummary& summary) {
-  std::string out = "<h2>Objects over time</h2>";
-  const auto labels = labels_by_count(summary);
-  if (labels.empty()) return out + "<p>No object was found.</p>";
+  const Subject subject = subject_of(summary.task);
+  if (subject == Subject::kNumbers) return {};
+  const Wording& words = kWordings[std::size_t(subject)];
+  std::string out = std::format("<h2>{}</h2>", words.title);
+  const auto labels = summary.largest();
+  if (labels.empty()) return out + std::format("<p>{}</p>", words.nothing);
   std::vector<ChartSeries> series;
   std::string legend = "<p class=\"legend\">";
   for (std::size_t i = 0; i < std::min(labels.size(), kChartLabels); ++i) {
     ChartSeries one{labels[i].first, {}};
     for (const CountSeries::Span& span : summary.counts.spans()) {
-      const auto found = span.objects.find(labels[i].first);
-      const double count = found == span.objects.end() ? 0 : double(found->second);
-      one.values.push_back(count / double(span.frames));
+      const auto found = span.sums.find(labels[i].first);
+      const double sum = found == span.sums.end() ? 0 : found->second;
+      one.values.push_back(words.factor * sum / double(span.frames));
     }
     legend += std::format("<span class=\"series-{}\"><i></i><b>{}</b></span>", i,
                           html_escape(labels[i].first));
     series.push_back(std::move(one));
   }
-  out += line_chart(series, double(summary.frames), "frame", "objects a frame");
-  out += legend + "</p><table><tr><th>label<th class=\"n\">objects<th class=\"n\">a frame</tr>";
-  for (const auto& [label, count] : labels) {
-    out += std::format("<tr><td>{}<td class=\"n\">{}<td class=\"n\">{:.2f}</tr>",
-                       html_escape(label), count, double(count) / double(summary.frames));
+  out += line_chart(series, double(summary.frames), "frame", std::string(words.unit));
+  out += std::format("{}</p><table><tr><th>label", legend);
+  if (!words.total.empty()) out += std::format("<th class=\"n\">{}", words.total);
+  out += std::format("<th class=\"n\">{}</tr>", words.mean);
+  for (const auto& [label, sum] : labels) {
+    out += std::format("<tr><td>{}", html_escape(label));
+    if (!words.total.empty()) out += std::format("<td class=\"n\">{:.0f}", sum);
+    out += std::format("<td class=\"n\">{:.2f}</tr>", words.factor * sum / double(summary.frames));
   }
   return out + "</table>";
 }
@@ -155,12 +170,68 @@ std::string ledger_section(const RunSummary& summary) {
     std::format_to(to, "<tr><td>upstream: by the decoder {}<td class=\"n\">not known<td></tr>",
                    html_escape(outside.decoder));
   }
-  row("drawing boxes into frames the decoder still needs", outside.drawn);
+  row("drawing into frames the decoder still needs", outside.drawn);
   row("report pictures (a copy made outside the analytic path)", outside.pictures);
   return out + "</table>";
 }
 
-std::string picture_figure(const ReportPicture& picture) {
+void append_box(std::string& out, const Detection& object, double font) {
+  auto to = std::back_inserter(out);
+  if (object.rotated) {
+    const RotatedBox& box = *object.rotated;
+    std::format_to(to,
+                   "<rect class=\"box\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
+                   "height=\"{:.1f}\" transform=\"rotate({:.2f} {:.1f} {:.1f})\"/>",
+                   box.center_x - box.width / 2, box.center_y - box.height / 2, box.width,
+                   box.height, box.angle * 180 / std::numbers::pi_v<float>, box.center_x,
+                   box.center_y);
+  } else {
+    std::format_to(to,
+                   "<rect class=\"box\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
+                   "height=\"{:.1f}\"/>",
+                   object.x, object.y, object.width, object.height);
+  }
+  // The surer, the less transparent; one that the model did not see is not there.
+  for (const Keypoint& keypoint : object.keypoints) {
+    if (!(keypoint.confidence > 0)) continue;
+    std::format_to(to,
+                   "<circle class=\"dot\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\" "
+                   "fill-opacity=\"{:.2f}\"/>",
+                   keypoint.x, keypoint.y, font * 0.2, std::min(keypoint.confidence, 1.0f));
+  }
+  std::format_to(to,
+                 "<text class=\"boxlabel\" x=\"{:.1f}\" y=\"{:.1f}\" "
+                 "font-size=\"{:.1f}\">{} {:.2f}</text>",
+                 object.x, std::max(object.y - font * 0.25, font), font, html_escape(object.label),
+                 object.confidence);
+}
+
+/// What was found, for below the picture; empty for numbers alone.
+std::string caption_of(const FrameResult& result, Subject subject) {
+  constexpr std::size_t kShown = 3;
+  std::string out;
+  switch (subject) {
+    case Subject::kObjects:
+      return std::format(", {} objects", result.objects.size());
+    case Subject::kClasses:
+      for (std::size_t i = 0; i < std::min(result.classes.size(), kShown); ++i) {
+        out += std::format(", {} {:.2f}", html_escape(result.classes[i].label),
+                           result.classes[i].confidence);
+      }
+      return result.classes.empty() ? ", no class" : out;
+    case Subject::kAreas:
+      for (std::size_t i = 0; i < std::min(result.areas.size(), kShown); ++i) {
+        out += std::format(", {} {:.1f} %", html_escape(result.areas[i].label),
+                           100 * result.areas[i].fraction);
+      }
+      return out;
+    case Subject::kNumbers:
+      break;
+  }
+  return out;
+}
+
+std::string picture_figure(const ReportPicture& picture, Subject subject) {
   const FrameResult& result = picture.result;
   std::string out;
   auto to = std::back_inserter(out);
@@ -169,18 +240,33 @@ std::string picture_figure(const ReportPicture& picture) {
                  "<figure><svg viewBox=\"0 0 {0} {1}\"><image width=\"{0}\" height=\"{1}\" "
                  "preserveAspectRatio=\"none\" href=\"data:image/jpeg;base64,{2}\"/>",
                  result.width, result.height, base64(picture.jpeg));
-  for (const Detection& object : result.objects) {
-    std::format_to(to,
-                   "<rect class=\"box\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
-                   "height=\"{:.1f}\"/><text class=\"boxlabel\" x=\"{:.1f}\" y=\"{:.1f}\" "
-                   "font-size=\"{:.1f}\">{} {:.2f}</text>",
-                   object.x, object.y, object.width, object.height, object.x,
-                   std::max(object.y - font * 0.25, font), font, html_escape(object.label),
-                   object.confidence);
-  }
-  std::format_to(to, "</svg><figcaption>frame {}, {} objects</figcaption></figure>", result.frame,
-                 result.objects.size());
+  for (const Detection& object : result.objects) append_box(out, object, font);
+  std::format_to(to, "</svg><figcaption>frame {}{}</figcaption></figure>", result.frame,
+                 caption_of(result, subject));
   return out;
+}
+
+/// The tile beside frames and speed, where there is one number that says much.
+std::string findings_tile(const RunSummary& summary) {
+  const double frames = double(std::max<std::uint64_t>(summary.frames, 1));
+  const auto largest = summary.largest();
+  switch (subject_of(summary.task)) {
+    case Subject::kObjects:
+      return std::format("<div class=\"tile\"><b>{:.2f}</b>objects a frame</div>",
+                         double(summary.objects) / frames);
+    case Subject::kClasses:
+      if (largest.empty()) break;
+      return std::format("<div class=\"tile\"><b>{}</b>first in {:.1f} % of the frames</div>",
+                         html_escape(largest.front().first), 100 * largest.front().second / frames);
+    case Subject::kAreas:
+      if (largest.empty()) break;
+      return std::format("<div class=\"tile\"><b>{}</b>{:.1f} % of the picture</div>",
+                         html_escape(largest.front().first), 100 * largest.front().second / frames);
+    case Subject::kNumbers:
+      if (summary.numbers == 0) break;
+      return std::format("<div class=\"tile\"><b>{}</b>values a frame</div>", summary.numbers);
+  }
+  return {};
 }
 
 }  // namespace
@@ -222,20 +308,21 @@ std::string to_html(const RunSummary& summary) {
   std::format_to(
       to,
       "<h1>{}</h1><p class=\"soft\">{}x{} {}, {:.4g} frames/s &middot; model {} &middot; "
-      "device {} &middot; policy {} &middot; threshold {:.2f}</p>",
+      "device {} &middot; policy {}{}</p>",
       source, summary.shape.width, summary.shape.height, html_escape(summary.shape.format),
       summary.shape.frame_rate, html_escape(summary.model), html_escape(summary.device),
-      html_escape(summary.policy), summary.threshold);
+      html_escape(summary.policy),
+      subject_of(summary.task) == Subject::kNumbers
+          ? std::string()
+          : std::format(" &middot; threshold {:.2f}", summary.threshold));
   if (!summary.licence.empty()) {
     std::format_to(to, "<p class=\"soft\">Model licence: {}</p>", html_escape(summary.licence));
   }
-  const double frames = double(std::max<std::uint64_t>(summary.frames, 1));
   std::format_to(to,
                  "<div class=\"tiles\"><div class=\"tile\"><b>{}</b>frames</div>"
-                 "<div class=\"tile\"><b>{:.1f}</b>frames a second</div>"
-                 "<div class=\"tile\"><b>{:.2f}</b>objects a frame</div>"
+                 "<div class=\"tile\"><b>{:.1f}</b>frames a second</div>{}"
                  "<div class=\"tile\"><b>{:.1f} s</b>running, {:.2f} s set-up</div></div>",
-                 summary.frames, summary.frames_per_second(), double(summary.objects) / frames,
+                 summary.frames, summary.frames_per_second(), findings_tile(summary),
                  ms(summary.running) / 1e3, ms(summary.set_up) / 1e3);
   for (const std::string& note : summary.notes) {
     std::format_to(to, "<p>Note: {}</p>", html_escape(note));
@@ -245,7 +332,9 @@ std::string to_html(const RunSummary& summary) {
   out += ledger_section(summary);
   if (!summary.pictures.empty()) {
     out += "<h2>Frames</h2><div class=\"pictures\">";
-    for (const ReportPicture& picture : summary.pictures) out += picture_figure(picture);
+    for (const ReportPicture& picture : summary.pictures) {
+      out += picture_figure(picture, subject_of(summary.task));
+    }
     out += "</div>";
   }
   return out + "</body></html>\n";

@@ -7,6 +7,60 @@
 
 namespace penstock {
 
+namespace {
+
+/// A model has one task, so of the three at most one has anything.
+void add_sums(std::map<std::string, double, std::less<>>& sums, const FrameResult& frame) {
+  for (const Detection& object : frame.objects) ++sums[object.label];
+  if (!frame.classes.empty()) ++sums[frame.classes.front().label];
+  for (const ClassArea& area : frame.areas) sums[area.label] += double(area.fraction);
+}
+
+std::string findings_lines(const RunSummary& summary) {
+  std::string out;
+  auto line = std::back_inserter(out);
+  const double frames = double(std::max<std::uint64_t>(summary.frames, 1));
+  switch (subject_of(summary.task)) {
+    case Subject::kObjects:
+      std::format_to(line, "objects     {} ({:.2f} a frame)\n", summary.objects,
+                     double(summary.objects) / frames);
+      for (const auto& [label, count] : summary.largest()) {
+        std::format_to(line, "  {:<22} {:>8.0f} {:>8.2f} a frame\n", label, count, count / frames);
+      }
+      break;
+    case Subject::kClasses:
+      std::format_to(line, "first class of a frame\n");
+      for (const auto& [label, count] : summary.largest()) {
+        std::format_to(line, "  {:<22} {:>8.0f} {:>8.1f} % of the frames\n", label, count,
+                       100 * count / frames);
+      }
+      if (summary.unclassified > 0) {
+        std::format_to(line, "  {:<22} {:>8} {:>8.1f} % of the frames\n", "(none above threshold)",
+                       summary.unclassified, 100 * double(summary.unclassified) / frames);
+      }
+      break;
+    case Subject::kAreas:
+      std::format_to(line, "mean share of the picture\n");
+      for (const auto& [label, sum] : summary.largest()) {
+        std::format_to(line, "  {:<22} {:>8.2f} %\n", label, 100 * sum / frames);
+      }
+      break;
+    case Subject::kNumbers:
+      if (summary.numbers > 0) std::format_to(line, "values      {} a frame\n", summary.numbers);
+      break;
+  }
+  return out;
+}
+
+}  // namespace
+
+Subject subject_of(std::string_view task) {
+  if (task == "classification") return Subject::kClasses;
+  if (task == "semantic-segmentation") return Subject::kAreas;
+  if (task == "embedding" || task == "raw") return Subject::kNumbers;
+  return Subject::kObjects;
+}
+
 void CountSeries::add(const FrameResult& frame) {
   if (spans_.empty() || spans_.back().frames == frames_per_span_) {
     if (spans_.size() == kMaxSpans) {
@@ -14,7 +68,7 @@ void CountSeries::add(const FrameResult& frame) {
       for (std::size_t i = 0; i < kMaxSpans; ++i) {
         Span& to = merged[i / 2];
         to.frames += spans_[i].frames;
-        for (const auto& [label, count] : spans_[i].objects) to.objects[label] += count;
+        for (const auto& [label, sum] : spans_[i].sums) to.sums[label] += sum;
       }
       spans_ = std::move(merged);
       frames_per_span_ *= 2;
@@ -23,7 +77,7 @@ void CountSeries::add(const FrameResult& frame) {
   }
   Span& span = spans_.back();
   ++span.frames;
-  for (const Detection& object : frame.objects) ++span.objects[object.label];
+  add_sums(span.sums, frame);
 }
 
 std::string_view to_string(Stage stage) {
@@ -35,7 +89,7 @@ std::string_view to_string(Stage stage) {
     case Stage::kInfer:
       return "infer";
     case Stage::kDecode:
-      return "decode boxes";
+      return "decode output";
     case Stage::kElement:
       return "in element";
   }
@@ -47,10 +101,19 @@ double RunSummary::frames_per_second() const {
   return seconds > 0 ? double(frames) / seconds : 0;
 }
 
+std::vector<std::pair<std::string, double>> RunSummary::largest() const {
+  std::vector<std::pair<std::string, double>> labels(sums.begin(), sums.end());
+  std::ranges::stable_sort(labels, std::greater{}, [](const auto& item) { return item.second; });
+  return labels;
+}
+
 void RunSummary::add(const FrameResult& frame, const StageTimes& times) {
   ++frames;
   objects += frame.objects.size();
-  for (const Detection& object : frame.objects) ++objects_by_label[object.label];
+  add_sums(sums, frame);
+  if (frame.classes.empty()) ++unclassified;
+  numbers = frame.embedding.size();
+  for (const TensorRecord& tensor : frame.tensors) numbers += tensor.values.size();
   counts.add(frame);
   of(Stage::kQueue).record(times.queue);
   of(Stage::kPreprocess).record(times.preprocess);
@@ -68,14 +131,7 @@ std::string to_table(const RunSummary& summary) {
   std::format_to(line, "frames/s    {:.1f} over {:.2f} s, after {:.2f} s of set-up\n",
                  summary.frames_per_second(), ms(summary.running) / 1e3, ms(summary.set_up) / 1e3);
   std::format_to(line, "CPU time    {:.2f} ms a frame, all threads\n", ms(summary.cpu) / frames);
-  std::format_to(line, "objects     {} ({:.2f} a frame)\n", summary.objects,
-                 double(summary.objects) / frames);
-  std::vector<std::pair<std::string, std::uint64_t>> labels(summary.objects_by_label.begin(),
-                                                            summary.objects_by_label.end());
-  std::ranges::stable_sort(labels, std::greater{}, [](const auto& item) { return item.second; });
-  for (const auto& [label, count] : labels) {
-    std::format_to(line, "  {:<22} {:>8} {:>8.2f} a frame\n", label, count, double(count) / frames);
-  }
+  out += findings_lines(summary);
   std::format_to(line, "latency, ms {:>12} {:>8} {:>8}\n", "p50", "p95", "p99");
   for (Stage stage : kStages) {
     const LatencyHistogram& times = summary.of(stage);

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "penstock/base/clock.h"
@@ -18,15 +20,24 @@
 
 namespace penstock {
 
-/// Objects by label over the run in at most kMaxSpans equal spans of frames: when they are used up,
-/// neighbours merge and the span doubles.
+/// What of a frame's result the summary is about; told by the model's task.
+enum class Subject {
+  kObjects,  ///< Detections of any kind, counted by label.
+  kClasses,  ///< Of the whole picture: frames counted by their first class.
+  kAreas,    ///< Parts of the picture, summed by class.
+  kNumbers   ///< Embeddings and tensors: nothing to count.
+};
+Subject subject_of(std::string_view task);
+
+/// Sums by label (objects, frames or parts of a picture) over the run in at most kMaxSpans equal
+/// spans of frames: when they are used up, neighbours merge and the span doubles.
 class CountSeries {
  public:
   static constexpr std::size_t kMaxSpans = 256;
 
   struct Span {
     std::uint64_t frames = 0;
-    std::map<std::string, std::uint64_t, std::less<>> objects;
+    std::map<std::string, double, std::less<>> sums;
   };
 
   void add(const FrameResult& frame);
@@ -53,7 +64,7 @@ struct OutsideCopies {
   std::uint64_t pictures = 0;   ///< Frames copied for the report's pictures.
 };
 
-/// A frame of the run with its boxes; the picture is a copy made outside the analytic path.
+/// A frame of the run with what was found; the picture is a copy made outside the analytic path.
 struct ReportPicture {
   FrameResult result;
   std::string jpeg;
@@ -62,6 +73,7 @@ struct ReportPicture {
 struct RunSummary {
   std::string source;
   std::string model;
+  std::string task = "detection";  ///< Of the model; says which numbers are shown.
   std::string licence;
   std::string device;
   std::string policy;
@@ -69,10 +81,13 @@ struct RunSummary {
   VideoShape shape;
   std::uint64_t frames = 0;
   std::uint64_t objects = 0;
-  std::map<std::string, std::uint64_t, std::less<>> objects_by_label;
-  Nanoseconds set_up{};   ///< From the start to the first frame at peninfer.
-  Nanoseconds running{};  ///< From then on to the end of the stream.
-  Nanoseconds cpu{};      ///< CPU time of the whole process in `running`.
+  /// Objects, frames by first class, or parts of the picture summed over the frames, by label.
+  std::map<std::string, double, std::less<>> sums;
+  std::uint64_t unclassified = 0;  ///< Frames without any class; kClasses only.
+  std::size_t numbers = 0;         ///< Values in a frame's embedding and tensors, the last frame's.
+  Nanoseconds set_up{};            ///< From the start to the first frame at peninfer.
+  Nanoseconds running{};           ///< From then on to the end of the stream.
+  Nanoseconds cpu{};               ///< CPU time of the whole process in `running`.
   /// One a stage, in the order of kStages.
   std::vector<LatencyHistogram> latency = std::vector<LatencyHistogram>(kStages.size());
   CountSeries counts;
@@ -82,6 +97,8 @@ struct RunSummary {
   std::vector<std::string> notes;  ///< Warnings of the run, at most 16.
 
   double frames_per_second() const;
+  /// Labels with their sums, largest first.
+  std::vector<std::pair<std::string, double>> largest() const;
   LatencyHistogram& of(Stage stage) { return latency[std::size_t(stage)]; }
   const LatencyHistogram& of(Stage stage) const { return latency[std::size_t(stage)]; }
   void add(const FrameResult& frame, const StageTimes& times);

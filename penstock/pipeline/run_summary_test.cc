@@ -35,17 +35,18 @@ TEST(CountSeries, GivenAnyLength_WhenCounted_ThenNothingIsLostAndMemoryIsBounded
                                        : std::vector<std::string>{"dog"}));
     }
     EXPECT_LE(series.spans().size(), CountSeries::kMaxSpans);
-    std::uint64_t frames = 0, cats = 0, dogs = 0;
+    std::uint64_t frames = 0;
+    double cats = 0, dogs = 0;
     for (const CountSeries::Span& span : series.spans()) {
       EXPECT_LE(span.frames, series.frames_per_span());
       frames += span.frames;
-      if (span.objects.contains("cat")) cats += span.objects.find("cat")->second;
-      if (span.objects.contains("dog")) dogs += span.objects.find("dog")->second;
+      if (span.sums.contains("cat")) cats += span.sums.find("cat")->second;
+      if (span.sums.contains("dog")) dogs += span.sums.find("dog")->second;
     }
     const std::uint64_t thirds = (length + 2) / 3;
     EXPECT_EQ(frames, length);
-    EXPECT_EQ(cats, 2 * thirds);
-    EXPECT_EQ(dogs, length - thirds);
+    EXPECT_EQ(cats, double(2 * thirds));
+    EXPECT_EQ(dogs, double(length - thirds));
   }
 }
 
@@ -77,6 +78,87 @@ TEST(RunTable, GivenARun_WhenPrinted_ThenTheNumbersAreThere) {
         "media/preprocess", "frame copies on this path: 0", "avdec_h264", "0.50 a frame"}) {
     EXPECT_NE(table.find(text), std::string::npos) << text << " is not in\n" << table;
   }
+}
+
+RunSummary run_of(const std::string& task, const std::vector<FrameResult>& frames) {
+  RunSummary summary;
+  summary.source = "clip.mp4";
+  summary.task = task;
+  summary.running = std::chrono::seconds(1);
+  for (const FrameResult& frame : frames) {
+    summary.add(frame, {});
+    summary.pictures.push_back({frame, "not really"});
+  }
+  return summary;
+}
+
+FrameResult classified(const std::string& label, float confidence) {
+  FrameResult frame = frame_with({});
+  frame.classes = {{.class_id = 0, .label = label, .confidence = confidence},
+                   {.class_id = 1, .label = "<rest>", .confidence = 0.01f}};
+  return frame;
+}
+
+void expect_texts(const std::string& text, const std::vector<const char*>& wanted) {
+  for (const char* part : wanted) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << " is not in\n" << text;
+  }
+}
+
+TEST(RunTable, GivenAClassifier_WhenPrinted_ThenFirstClassesAreCountedAndNoObjects) {
+  const RunSummary summary = run_of(
+      "classification",
+      {classified("cat", 0.9f), classified("cat", 0.8f), classified("dog", 0.7f), frame_with({})});
+  const std::string table = to_table(summary);
+  EXPECT_EQ(table.find("objects"), std::string::npos) << table;
+  expect_texts(table, {"first class of a frame", "cat                           2     50.0 % of",
+                       "dog                           1     25.0 % of", "(none above threshold)"});
+  const std::string page = to_html(summary);
+  EXPECT_EQ(page.find("object"), std::string::npos);
+  EXPECT_EQ(page.find("<rest"), std::string::npos);
+  expect_texts(page, {"First class of a frame over time", "first in 50.0 % of the frames",
+                      "frame 0, cat 0.90, &lt;rest&gt; 0.01<", "frame 0, no class<"});
+}
+
+TEST(RunTable, GivenASegmenter_WhenPrinted_ThenMeanSharesAreShown) {
+  FrameResult one = frame_with({}), other = frame_with({});
+  one.areas = {{.class_id = 0, .label = "road", .fraction = 0.75f},
+               {.class_id = 1, .label = "sky", .fraction = 0.25f}};
+  other.areas = {{.class_id = 0, .label = "road", .fraction = 1.0f}};
+  const RunSummary summary = run_of("semantic-segmentation", {one, other});
+  const std::string table = to_table(summary);
+  EXPECT_EQ(table.find("objects"), std::string::npos) << table;
+  expect_texts(table, {"mean share of the picture", "road                      87.50 %",
+                       "sky                       12.50 %"});
+  expect_texts(to_html(summary),
+               {"Shares of the picture over time", "<td>road<td class=\"n\">87.50<",
+                "frame 0, road 75.0 %, sky 25.0 %<", "87.5 % of the picture"});
+}
+
+TEST(RunTable, GivenEmbeddings_WhenPrinted_ThenOnlyTheirSizeIsTold) {
+  FrameResult frame = frame_with({});
+  frame.embedding.resize(512);
+  const RunSummary summary = run_of("embedding", {frame});
+  const std::string table = to_table(summary);
+  EXPECT_EQ(table.find("objects"), std::string::npos) << table;
+  expect_texts(table, {"values      512 a frame"});
+  const std::string page = to_html(summary);
+  EXPECT_EQ(page.find("object"), std::string::npos);
+  EXPECT_EQ(page.find("threshold"), std::string::npos);
+  expect_texts(page, {"<b>512</b>values a frame", "frame 0</figcaption>"});
+}
+
+TEST(RunReport, GivenPosesAndTurnedBoxes_WhenRendered_ThenDotsAndTurnedRectanglesAreDrawn) {
+  FrameResult frame = frame_with({"person", "ship"});
+  frame.objects[0].keypoints = {
+      {.x = 12, .y = 34, .confidence = 0.5f}, {}, {.x = 56, .y = 78, .confidence = 1}};
+  frame.objects[1].rotated =
+      RotatedBox{.center_x = 50, .center_y = 40, .width = 20, .height = 10, .angle = 0.78539816f};
+  const std::string page = to_html(run_of("pose", {frame}));
+  expect_texts(page, {"cx=\"12.0\" cy=\"34.0\"", "fill-opacity=\"0.50\"", "cx=\"56.0\"",
+                      "x=\"40.0\" y=\"35.0\" width=\"20.0\" height=\"10.0\" "
+                      "transform=\"rotate(45.00 50.0 40.0)\""});
+  EXPECT_EQ(page.find("cx=\"0.0\""), std::string::npos) << "a keypoint that was not seen";
 }
 
 TEST(RunReport, GivenHostileNames_WhenRendered_ThenThePageIsSelfContainedAndEscaped) {
