@@ -30,6 +30,7 @@ enum Property : guint {
   kQueueDepth,
   kEngineLibrary,
   kWorkers,
+  kReadTensors,
 };
 
 GType policy_type() {
@@ -115,11 +116,12 @@ std::size_t source_share(const InferConfig& config) {
 std::string settings_of(const InferConfig& config) {
   return str_format(
       "model={} device={} policy={} batch-size={} max-wait={} threshold={} iou-threshold={} "
-      "max-objects={} labels={} engine-library={} models-folder={} workers={} queue-depth={}",
+      "max-objects={} labels={} engine-library={} models-folder={} workers={} queue-depth={} "
+      "read-tensors={}",
       config.model, config.device, config.policy == Policy::kLatency ? "latency" : "throughput",
       config.batch_size, config.max_wait_ns, config.threshold, config.iou_threshold,
       config.max_objects, config.labels, config.engine_library, config.models_folder,
-      config.workers, source_share(config));
+      config.workers, source_share(config), config.read_tensors);
 }
 
 }  // namespace
@@ -176,6 +178,11 @@ void install_config_properties(GObjectClass* klass) {
                                       "Threads that run frames through the model (0: by policy and "
                                       "the cores that this process may use)",
                                       0, 256, initial.workers, kFlags));
+  install(kReadTensors,
+          g_param_spec_boolean("read-tensors", "Read tensors",
+                               "Read the outputs of a raw model back, at most 256 KiB a frame, "
+                               "instead of only leaving them on the device",
+                               initial.read_tensors, kFlags));
 }
 
 bool set_config_property(InferConfig& config, guint id, const GValue* value) {
@@ -228,6 +235,9 @@ bool set_config_property(InferConfig& config, guint id, const GValue* value) {
     case kWorkers:
       config.workers = g_value_get_uint(value);
       return true;
+    case kReadTensors:
+      config.read_tensors = g_value_get_boolean(value) != FALSE;
+      return true;
     default:
       return false;
   }
@@ -268,6 +278,8 @@ bool get_config_property(const InferConfig& config, guint id, GValue* value) {
       return set(config.engine_library), true;
     case kWorkers:
       return g_value_set_uint(value, config.workers), true;
+    case kReadTensors:
+      return g_value_set_boolean(value, config.read_tensors ? TRUE : FALSE), true;
     default:
       return false;
   }
@@ -303,6 +315,7 @@ Result<OpenedInferencePtr> open_inference(GstElement* element, const InferConfig
     options.decode.iou_threshold =
         config.iou_threshold < 0 ? manifest->iou_threshold : config.iou_threshold;
     options.decode.max_objects = static_cast<int>(config.max_objects);
+    options.decode.read_tensors = config.read_tensors;
     options.engine_library = config.engine_library;
     auto inference = FrameInference::open(*device, *manifest, options);
     if (!inference) return std::unexpected(inference.error());

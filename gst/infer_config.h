@@ -33,6 +33,7 @@ struct InferConfig {
   guint queue_depth = 8;
   std::string engine_library;
   guint workers = 0;  ///< 0: by policy and cores.
+  bool read_tensors = false;
   bool operator==(const InferConfig&) const = default;
 };
 

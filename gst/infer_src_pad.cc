@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "gst/allocation.h"
-#include "gst/detection_relations.h"
+#include "gst/analysis_relations.h"
 #include "gst/gst_ptr.h"
 #include "gst/infer_element.h"
 #include "gst/infer_stream.h"
@@ -22,7 +22,7 @@ void send_frame(PenInfer* self, InferStream& stream, InferStream::Frame frame) {
   if (frame.analysis != nullptr) {
     // A shallow copy where somebody else (a tee) holds the buffer: other metadata, same memories.
     buffer.reset(gst_buffer_make_writable(buffer.release()));
-    if (const auto added = attach_relations(buffer.get(), frame.analysis->result.objects); !added) {
+    if (const auto added = attach_relations(buffer.get(), frame.analysis->result); !added) {
       fail_stream(self, stream, "attaching metadata", added.error());
       return;
     }

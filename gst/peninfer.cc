@@ -179,7 +179,7 @@ static void pen_infer_class_init(PenInferClass* klass) {
   gst_element_class_add_static_pad_template(element_class, &src_template);
   gst_element_class_set_static_metadata(
       element_class, "Penstock inference", "Filter/Analyzer/Video",
-      "Detects objects on video frames, in the frames' own memory", "The Penstock authors");
+      "Runs a model on video frames, in the frames' own memory", "The Penstock authors");
   GST_DEBUG_CATEGORY_INIT(pen_infer_debug, "peninfer", 0, "Penstock inference");
 }
 

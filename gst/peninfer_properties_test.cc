@@ -69,6 +69,8 @@ bool change(GParamSpec* spec, GValue* value) {
     g_value_set_uint64(value, g_value_get_uint64(value) + 5);
   } else if (G_IS_PARAM_SPEC_FLOAT(spec)) {
     g_value_set_float(value, g_value_get_float(value) == 0.25f ? 0.5f : 0.25f);
+  } else if (G_IS_PARAM_SPEC_BOOLEAN(spec)) {
+    g_value_set_boolean(value, !g_value_get_boolean(value));
   } else if (G_IS_PARAM_SPEC_ENUM(spec)) {
     const GEnumClass* klass = G_PARAM_SPEC_ENUM(spec)->enum_class;
     if (klass->n_values < 2) return false;
@@ -89,7 +91,7 @@ TEST_P(L01, GivenTheElement_WhenItsPropertiesAreListed_ThenTheyAreTheDocumentedO
   const std::set<std::string> expected{
       "model",    "model-instance", "models-folder",  "device",  "policy",      "batch-size",
       "max-wait", "threshold",      "iou-threshold",  "labels",  "max-objects", "interval",
-      "roi",      "queue-depth",    "engine-library", "workers", "stats"};
+      "roi",      "queue-depth",    "engine-library", "workers", "stats",       "read-tensors"};
   std::set<std::string> found;
   for (GParamSpec* spec : own_properties(element.get())) {
     found.insert(spec->name);

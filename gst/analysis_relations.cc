@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gst/analysis_relations.h"
+
+#include <gst/analytics/analytics.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include "gst/keypoints_mtd.h"
+
+namespace penstock::gst {
+namespace {
+
+struct Extent {
+  gint start;
+  gint length;
+};
+
+Extent rounded(float start, float length) {
+  const long low = std::lround(start);
+  const long high = std::lround(start + length);
+  return {static_cast<gint>(low), static_cast<gint>(std::max(high - low, 1L))};
+}
+
+/// In 0 <= angle < 2 pi.
+gfloat full_turn(float angle) {
+  constexpr float kTurn = 2 * std::numbers::pi_v<float>;
+  const float rest = std::fmod(angle, kTurn);
+  const float turned = rest < 0 ? rest + kTurn : rest;
+  return turned < kTurn ? turned : 0.0f;
+}
+
+bool add_object(GstAnalyticsRelationMeta* meta, const Detection& object, GstAnalyticsODMtd& added) {
+  const GQuark label = g_quark_from_string(object.label.c_str());
+  if (object.rotated) {
+    const RotatedBox& box = *object.rotated;
+    const Extent x = rounded(box.center_x - box.width / 2, box.width);
+    const Extent y = rounded(box.center_y - box.height / 2, box.height);
+    return gst_analytics_relation_meta_add_oriented_od_mtd(meta, label, x.start, y.start, x.length,
+                                                           y.length, full_turn(box.angle),
+                                                           object.confidence, &added) != FALSE;
+  }
+  const Extent x = rounded(object.x, object.width);
+  const Extent y = rounded(object.y, object.height);
+  return gst_analytics_relation_meta_add_od_mtd(meta, label, x.start, y.start, x.length, y.length,
+                                                object.confidence, &added) != FALSE;
+}
+
+bool add_keypoints_tensor(GstAnalyticsRelationMeta* meta, const FrameResult& result,
+                          const std::vector<Keypoint>& keypoints, GstAnalyticsTensorMtd& added) {
+  std::vector<float> rows;
+  rows.reserve(keypoints.size() * 3);
+  for (const Keypoint& keypoint : keypoints) {
+    rows.insert(rows.end(),
+                {keypoint.x / static_cast<float>(std::max(result.width, 1)),
+                 keypoint.y / static_cast<float>(std::max(result.height, 1)), keypoint.confidence});
+  }
+  gsize dims[] = {keypoints.size(), 3};
+  GstBuffer* data = gst_buffer_new_memdup(rows.data(), rows.size() * sizeof(float));
+  return gst_analytics_relation_meta_add_tensor_mtd_simple(
+             meta, g_quark_from_static_string(kKeypointsTensor), GST_TENSOR_DATA_TYPE_FLOAT32, data,
+             GST_TENSOR_DIM_ORDER_ROW_MAJOR, std::size(dims), dims, &added) != FALSE;
+}
+
+bool relate(GstAnalyticsRelationMeta* meta, guint part, guint whole) {
+  return gst_analytics_relation_meta_set_relation(meta, GST_ANALYTICS_REL_TYPE_IS_PART_OF, part,
+                                                  whole) != FALSE &&
+         gst_analytics_relation_meta_set_relation(meta, GST_ANALYTICS_REL_TYPE_CONTAIN, whole,
+                                                  part) != FALSE;
+}
+
+bool add_object_and_parts(GstAnalyticsRelationMeta* meta, const FrameResult& result,
+                          const Detection& object) {
+  GstAnalyticsODMtd box;
+  if (!add_object(meta, object, box)) return false;
+  if (object.keypoints.empty()) return true;
+  GstAnalyticsMtd keypoints;
+  GstAnalyticsTensorMtd tensor;
+  return add_keypoints(meta, {result.width, result.height, object.keypoints}, keypoints) &&
+         relate(meta, keypoints.id, box.id) &&
+         add_keypoints_tensor(meta, result, object.keypoints, tensor) &&
+         relate(meta, tensor.id, box.id);
+}
+
+bool add_classes(GstAnalyticsRelationMeta* meta, const std::vector<Classification>& classes) {
+  if (classes.empty()) return true;
+  std::vector<gfloat> confidences;
+  std::vector<GQuark> labels;
+  for (const Classification& found : classes) {
+    confidences.push_back(found.confidence);
+    labels.push_back(g_quark_from_string(found.label.c_str()));
+  }
+  GstAnalyticsClsMtd added;
+  return gst_analytics_relation_meta_add_cls_mtd(meta, classes.size(), confidences.data(),
+                                                 labels.data(), &added) != FALSE;
+}
+
+/// The default room is five records; growing it copies what is there each time.
+GstAnalyticsRelationMetaInitParams room_for(const FrameResult& result) {
+  constexpr gsize kBytesPerRecord = 128;
+  gsize records = result.objects.size() + (result.classes.empty() ? 0 : 1);
+  gsize bytes = result.classes.size() * (sizeof(gfloat) + sizeof(GQuark));
+  for (const Detection& object : result.objects) {
+    if (object.keypoints.empty()) continue;
+    records += 2;
+    bytes += object.keypoints.size() * sizeof(Keypoint);
+  }
+  records = std::max<gsize>(records, 1);
+  return {records, bytes + records * kBytesPerRecord};
+}
+
+}  // namespace
+
+Result<void> attach_relations(GstBuffer* buffer, const FrameResult& result) {
+  GstAnalyticsRelationMeta* meta = gst_buffer_get_analytics_relation_meta(buffer);
+  if (meta == nullptr) {
+    GstAnalyticsRelationMetaInitParams room = room_for(result);
+    meta = gst_buffer_add_analytics_relation_meta_full(buffer, &room);
+  }
+  bool added = add_classes(meta, result.classes);
+  for (const Detection& object : result.objects) {
+    added = added && add_object_and_parts(meta, result, object);
+  }
+  if (added) return {};
+  return fail(ErrorKind::kExhausted, "the buffer's analytics metadata takes no more records");
+}
+
+}  // namespace penstock::gst
