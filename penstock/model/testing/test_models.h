@@ -28,6 +28,8 @@ struct TestModel {
   PreprocessSpec preprocess;
   float threshold = 0.4f;
   float iou_threshold = 0.5f;
+  /// What stands within the manifest's "postprocess"; empty: the two thresholds.
+  std::string postprocess{};
 };
 
 /// What a constant NanoDet reports whatever it sees. Distances are from the cell's centre to the
