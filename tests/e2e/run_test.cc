@@ -100,7 +100,7 @@ TEST_F(RunTest, GivenAClip_WhenRunWithAllOutputs_ThenAllOfThemHoldWhatWasInIt) {
   EXPECT_NE(ended.out.find("frames      30\n"), std::string::npos) << ended.out;
   EXPECT_NE(ended.out.find("objects     30 (1.00 a frame)"), std::string::npos) << ended.out;
   EXPECT_NE(ended.out.find("frame copies on this path: 0"), std::string::npos) << ended.out;
-  for (const char* stage : {"preprocess", "infer", "decode boxes", "in element"}) {
+  for (const char* stage : {"preprocess", "infer", "decode output", "in element"}) {
     EXPECT_NE(ended.out.find(stage), std::string::npos) << stage;
   }
   EXPECT_EQ(ended.err.find('\x1b'), std::string::npos) << "control characters without a terminal";
