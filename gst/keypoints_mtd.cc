@@ -32,6 +32,7 @@ std::optional<ObjectKeypoints> read_keypoints(const GstAnalyticsMtd& mtd) {
   std::memcpy(&header, bytes, sizeof header);
   ObjectKeypoints read{.frame_width = static_cast<int>(header.width),
                        .frame_height = static_cast<int>(header.height)};
+  if (header.count == 0) return read;
   read.keypoints.resize(header.count);
   std::memcpy(static_cast<void*>(read.keypoints.data()), bytes + sizeof header,
               header.count * sizeof(Keypoint));
