@@ -38,7 +38,7 @@ Result<std::size_t> checked_input_bytes(const PreprocessSpec& spec) {
                            kMaxFrameSide));
   }
   const auto bytes =
-      checked_product(sizeof(float), std::size_t{3}, static_cast<std::size_t>(spec.width),
+      checked_product(size_of(spec.type), std::size_t{3}, static_cast<std::size_t>(spec.width),
                       static_cast<std::size_t>(spec.height));
   if (!bytes || *bytes > kMaxInputBytes) {
     return fail(ErrorKind::kExhausted,
@@ -51,6 +51,18 @@ Result<std::size_t> checked_input_bytes(const PreprocessSpec& spec) {
 Result<void> check_normalisation(const PreprocessSpec& spec) {
   if (spec.layout == TensorLayout::kAny) {
     return fail(ErrorKind::kInvalidArgument, "the input's layout is neither NCHW nor NHWC");
+  }
+  if (spec.type != DataType::kFloat32 && spec.type != DataType::kFloat16 &&
+      spec.type != DataType::kUint8) {
+    return fail(ErrorKind::kUnsupported, str_format("pictures can be made as float32, float16 or "
+                                                    "uint8, not as {}",
+                                                    to_string(spec.type)));
+  }
+  const bool normalises = spec.scale != 1.0f || spec.mean != std::array{0.0f, 0.0f, 0.0f} ||
+                          spec.std != std::array{1.0f, 1.0f, 1.0f};
+  if (spec.type == DataType::kUint8 && normalises) {
+    return fail(ErrorKind::kInvalidArgument,
+                "a uint8 input takes the levels themselves: scale and std must be 1, mean 0");
   }
   if (!std::isfinite(spec.scale) || !std::isfinite(spec.pad_level)) {
     return fail(ErrorKind::kInvalidArgument, "scale and pad level must be finite");
@@ -65,11 +77,17 @@ Result<void> check_normalisation(const PreprocessSpec& spec) {
   return {};
 }
 
+TensorElement element_of(DataType type) {
+  if (type == DataType::kUint8) return TensorElement::kUint8;
+  return type == DataType::kFloat16 ? TensorElement::kFloat16 : TensorElement::kFloat32;
+}
+
 // The tensor as the spec wants it, without its address.
 TensorTarget target_of(const PreprocessSpec& spec) {
   TensorTarget target;
   target.interleaved = spec.layout == TensorLayout::kNhwc;
   target.bgr = spec.order == ChannelOrder::kBgr;
+  target.element = element_of(spec.type);
   for (std::size_t c = 0; c < 3; ++c) {
     const std::size_t rgb = target.bgr ? 2 - c : c;  // the spec counts in the output's order
     target.gain[rgb] = spec.scale / spec.std[c];
@@ -163,7 +181,7 @@ Result<PreprocessedFrame> HostPreprocessor::run(const FramePtr& frame, std::opti
           reinterpret_cast<const std::uint8_t*>(access.bytes(*plane.storage).data()) + plane.offset;
       source.strides[p] = plane.stride;
     }
-    target.data = reinterpret_cast<float*>(access.bytes(*output).data());
+    target.data = access.bytes(*output).data();
     {
       const std::lock_guard lock(scratch->mutex);
       scratch->fit(plan->box.crop.width);
@@ -179,7 +197,7 @@ Result<PreprocessedFrame> HostPreprocessor::run(const FramePtr& frame, std::opti
 
   return PreprocessedFrame{
       .tensor = {.name = spec_.input_name,
-                 .type = DataType::kFloat32,
+                 .type = spec_.type,
                  .shape = shape_,
                  .data = {.storage = std::move(*storage), .offset = 0, .size = bytes_},
                  .ready = std::move(*fence)},
@@ -187,6 +205,16 @@ Result<PreprocessedFrame> HostPreprocessor::run(const FramePtr& frame, std::opti
 }
 
 }  // namespace
+
+std::vector<std::byte> padding_pixel(const PreprocessSpec& spec) {
+  std::array<float, 3> level;
+  for (std::size_t c = 0; c < 3; ++c) {
+    level[c] = (spec.pad_level * spec.scale - spec.mean[c]) / spec.std[c];
+  }
+  std::vector<std::byte> pixel(3 * size_of(spec.type));
+  store_elements(element_of(spec.type), level, pixel.data());
+  return pixel;
+}
 
 Result<std::unique_ptr<Preprocessor>> Preprocessor::create(DevicePtr device,
                                                            const PreprocessSpec& spec) {

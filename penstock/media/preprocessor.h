@@ -7,8 +7,11 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "penstock/media/geometry.h"
 #include "penstock/media/video_frame.h"
@@ -22,6 +25,9 @@ enum class ChannelOrder { kRgb, kBgr };
 /// value = (level * scale - mean[c]) / std[c], level 0..255, c in the output's channel order.
 struct PreprocessSpec {
   std::string input_name;
+  /// float32, float16 (rounded to nearest), or uint8: the levels themselves, so scale and std are 1
+  /// and mean is 0.
+  DataType type = DataType::kFloat32;
   int width = 0, height = 0;
   TensorLayout layout = TensorLayout::kNchw;
   ChannelOrder order = ChannelOrder::kRgb;
@@ -36,9 +42,12 @@ struct PreprocessSpec {
 inline constexpr std::size_t kMaxInputBytes = std::size_t{1} << 30;
 
 struct PreprocessedFrame {
-  Tensor tensor;        ///< float32 [1,3,H,W] or [1,H,W,3].
+  Tensor tensor;        ///< spec().type [1,3,H,W] or [1,H,W,3].
   Letterbox letterbox;  ///< For the way back.
 };
+
+/// A pixel of padding in the spec's type and channel order, 3 x size_of(type) bytes.
+std::vector<std::byte> padding_pixel(const PreprocessSpec& spec);
 
 class Preprocessor {
  public:

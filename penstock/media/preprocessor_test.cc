@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "penstock/media/test_frames.h"
@@ -141,6 +142,63 @@ TEST_P(V15, GivenTwoRuns_WhenBothTensorsLive_ThenEachOwnsItsStorage) {
   EXPECT_NE(first->tensor.data.storage->address(), second->tensor.data.storage->address());
   EXPECT_EQ(testing::read_tensor(*device_, first->tensor),
             testing::read_tensor(*device_, second->tensor));
+}
+
+TEST_P(V15, GivenInputsOfOtherTypes_WhenPreprocessed_ThenTheyAreTheFloatsRounded) {
+  // Widths that leave vectors over, both layouts, both orders, with padding.
+  int n = 0;
+  for (const int width : {61, 96, 7}) {
+    for (const TensorLayout layout : {TensorLayout::kNchw, TensorLayout::kNhwc}) {
+      PreprocessSpec spec = spec_of(width, 40, Fit::kLetterboxCenter);
+      spec.layout = layout;
+      spec.order = n++ % 2 == 0 ? ChannelOrder::kRgb : ChannelOrder::kBgr;
+      const auto frame = testing::make_frame(*device_, testing::noise(64, 48, 5));
+      const auto levels = run(spec, frame);
+      ASSERT_TRUE(levels);
+      const std::vector<float> floats = testing::read_tensor(*device_, levels->tensor);
+      spec.type = DataType::kUint8;
+      const auto bytes = run(spec, frame);
+      ASSERT_TRUE(bytes) << bytes.error().message();
+      EXPECT_EQ(bytes->tensor.type, DataType::kUint8);
+      EXPECT_EQ(bytes->tensor.data.size, floats.size());
+      ASSERT_TRUE(bytes->tensor.ready.wait());
+      const auto stored = testing::read_storage(*device_, bytes->tensor.data.storage);
+      for (std::size_t i = 0; i < floats.size(); ++i) {
+        ASSERT_EQ(stored[i], static_cast<std::uint8_t>(std::lrint(floats[i]))) << i;
+      }
+      spec.scale = 1.0f / 255;
+      spec.mean = {0.485f, 0.456f, 0.406f};
+      spec.std = {0.229f, 0.224f, 0.225f};
+      spec.type = DataType::kFloat32;
+      const auto normalised = run(spec, frame);
+      ASSERT_TRUE(normalised);
+      const auto wanted = testing::read_tensor(*device_, normalised->tensor);
+      spec.type = DataType::kFloat16;
+      const auto halves = run(spec, frame);
+      ASSERT_TRUE(halves) << halves.error().message();
+      EXPECT_EQ(halves->tensor.data.size, 2 * floats.size());
+      ASSERT_TRUE(halves->tensor.ready.wait());
+      const auto half_bytes = testing::read_storage(*device_, halves->tensor.data.storage);
+      for (std::size_t i = 0; i < wanted.size(); ++i) {
+        _Float16 half;  // The compiler's own rounding is the oracle.
+        std::memcpy(&half, &half_bytes[2 * i], sizeof half);
+        ASSERT_EQ(half, static_cast<_Float16>(wanted[i])) << i;
+      }
+    }
+  }
+}
+
+TEST_P(V15, GivenATypeThatPicturesCantHave_WhenCreated_ThenItIsNamed) {
+  PreprocessSpec spec = spec_of(32, 32);
+  spec.type = DataType::kInt64;
+  const auto integers = Preprocessor::create(device_, spec);
+  ASSERT_FALSE(integers);
+  EXPECT_THAT(integers.error().message(), HasSubstr("int64"));
+  spec.type = DataType::kUint8;
+  spec.scale = 1.0f / 255;
+  const auto normalised = Preprocessor::create(device_, spec);
+  ASSERT_FALSE(normalised);
+  EXPECT_THAT(normalised.error().message(), HasSubstr("levels themselves"));
 }
 
 // V16 -------------------------------------------------------------------------------------------

@@ -114,11 +114,27 @@ Channels make_channels(const YuvCoefficients& c, const TensorTarget& target) {
           .b = make_channel(c, c.b_u, 0, target.gain[2], target.bias[2])};
 }
 
+// A vector of floats as elements that are stored: float, half (as its bits) or byte.
+template <class DF>
+hn::Vec<DF> to_elements(DF, float, hn::Vec<DF> value) {
+  return value;
+}
+template <class DF>
+hn::Vec<hn::Rebind<std::uint16_t, DF>> to_elements(DF, std::uint16_t, hn::Vec<DF> value) {
+  const hn::Rebind<hwy::float16_t, DF> half;
+  return hn::BitCast(hn::Rebind<std::uint16_t, DF>(), hn::DemoteTo(half, value));
+}
+template <class DF>
+hn::Vec<hn::Rebind<std::uint8_t, DF>> to_elements(DF, std::uint8_t, hn::Vec<DF> value) {
+  return hn::DemoteTo(hn::Rebind<std::uint8_t, DF>(), hn::NearestInt(value));
+}
+
 // One row of pixels, from the blended rows to the tensor. `out` has the row's first element of each
 // stored channel; interleaved: out[0] the row's first element.
+template <class T>
 void store_row(const SamplingPlan& plan, const Channels& channels, const TensorTarget& target,
                const std::int16_t* luma_row, const std::int16_t* chroma_row,
-               std::array<float*, 3> out) {
+               std::array<T*, 3> out) {
   const hn::ScalableTag<float> df;
   const hn::RebindToSigned<decltype(df)> d32;
   const hn::RebindToUnsigned<decltype(df)> du32;
@@ -173,47 +189,69 @@ void store_row(const SamplingPlan& plan, const Channels& channels, const TensorT
       r = limit(hn::MulAdd(y, hn::Set(df, ch.r.y), r), ch.r);
       g = limit(hn::MulAdd(y, hn::Set(df, ch.g.y), g), ch.g);
       b = limit(hn::MulAdd(y, hn::Set(df, ch.b.y), b), ch.b);
-      const auto first = bgr ? b : r;
-      const auto third = bgr ? r : b;
+      const hn::Rebind<T, decltype(df)> dt;
+      const auto first = to_elements(df, T{}, bgr ? b : r);
+      const auto second = to_elements(df, T{}, g);
+      const auto third = to_elements(df, T{}, bgr ? r : b);
       const std::size_t left_over = count - i;
       if (interleaved) {
         if (left_over >= lanes) {
-          hn::StoreInterleaved3(first, g, third, df, out[0] + 3 * x);
+          hn::StoreInterleaved3(first, second, third, dt, out[0] + 3 * x);
         } else {
-          HWY_ALIGN float last[3 * hn::MaxLanes(df)];
-          hn::StoreInterleaved3(first, g, third, df, last);
-          std::memcpy(out[0] + 3 * x, last, 3 * left_over * sizeof(float));
+          HWY_ALIGN T last[3 * hn::MaxLanes(df)];
+          hn::StoreInterleaved3(first, second, third, dt, last);
+          std::memcpy(out[0] + 3 * x, last, 3 * left_over * sizeof(T));
         }
       } else if (left_over >= lanes) {
-        hn::StoreU(first, df, out[0] + x);
-        hn::StoreU(g, df, out[1] + x);
-        hn::StoreU(third, df, out[2] + x);
+        hn::StoreU(first, dt, out[0] + x);
+        hn::StoreU(second, dt, out[1] + x);
+        hn::StoreU(third, dt, out[2] + x);
       } else {
-        hn::StoreN(first, df, out[0] + x, left_over);
-        hn::StoreN(g, df, out[1] + x, left_over);
-        hn::StoreN(third, df, out[2] + x, left_over);
+        hn::StoreN(first, dt, out[0] + x, left_over);
+        hn::StoreN(second, dt, out[1] + x, left_over);
+        hn::StoreN(third, dt, out[2] + x, left_over);
       }
     }
   }
 }
 
-// Padding of the tensor: `count` pixels from pixel `start` in row-major order.
-void fill_padding(const TensorTarget& target, std::size_t plane, std::size_t start,
-                  std::size_t count) {
-  const std::array<std::size_t, 3> order =
-      target.bgr ? std::array<std::size_t, 3>{2, 1, 0} : std::array<std::size_t, 3>{0, 1, 2};
-  if (target.interleaved) {
-    float* out = target.data + 3 * start;
-    for (std::size_t i = 0; i < count; ++i) {
-      for (std::size_t c = 0; c < 3; ++c) *out++ = target.padding[order[c]];
-    }
-    return;
-  }
-  for (std::size_t c = 0; c < 3; ++c) {
-    std::fill_n(target.data + c * plane + start, count, target.padding[order[c]]);
+template <class T>
+void store_all(std::span<const float> values, T* out) {
+  const hn::CappedTag<float, 1> df;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    hn::StoreU(to_elements(df, T{}, hn::Set(df, values[i])), hn::Rebind<T, decltype(df)>(),
+               out + i);
   }
 }
 
+// The tensor with its padding in the elements that are stored.
+template <class T>
+struct Canvas {
+  T* data;
+  std::size_t plane;
+  bool interleaved;
+  std::array<T, 3> padding;  // In the output's order.
+
+  Canvas(const TensorTarget& target, std::size_t pixels)
+      : data(static_cast<T*>(target.data)), plane(pixels), interleaved(target.interleaved) {
+    const auto& rgb = target.padding;
+    const std::array<float, 3> order{target.bgr ? rgb[2] : rgb[0], rgb[1],
+                                     target.bgr ? rgb[0] : rgb[2]};
+    store_all<T>(order, padding.data());
+  }
+
+  // `count` pixels from pixel `start` in row-major order.
+  void pad(std::size_t start, std::size_t count) const {
+    if (!interleaved) {
+      for (std::size_t c = 0; c < 3; ++c) std::fill_n(data + c * plane + start, count, padding[c]);
+      return;
+    }
+    T* out = data + 3 * start;
+    for (std::size_t i = 0; i < count; ++i) out = std::copy_n(padding.data(), 3, out);
+  }
+};
+
+template <class T>
 void run(const SamplingPlan& plan, const Yuv420Source& source, const YuvCoefficients& coefficients,
          const TensorTarget& target, std::int16_t* luma_row, std::int16_t* chroma_row) {
   const Letterbox& box = plan.box;
@@ -225,13 +263,14 @@ void run(const SamplingPlan& plan, const Yuv420Source& source, const YuvCoeffici
   const auto crop_x = static_cast<std::size_t>(box.crop.x);
   const auto crop_width = static_cast<std::size_t>(box.crop.width);
   const std::size_t pixel = target.interleaved ? 3 : 1;
+  const Canvas<T> canvas(target, plane);
 
   const auto row_of = [&](std::size_t p, std::int32_t row, std::size_t x) {
     return source.planes[p] + static_cast<std::size_t>(row) * source.strides[p] + x;
   };
 
   std::size_t at = static_cast<std::size_t>(box.pad_y) * width;
-  fill_padding(target, plane, 0, at);
+  canvas.pad(0, at);
   for (std::size_t i = 0; i < static_cast<std::size_t>(box.scaled_height); ++i, at += width) {
     const RowTap luma = plan.luma_rows[i];
     const RowTap chroma = plan.chroma_rows[i];
@@ -246,13 +285,13 @@ void run(const SamplingPlan& plan, const Yuv420Source& source, const YuvCoeffici
           row_of(2, chroma.first, crop_x / 2), row_of(2, chroma.second, crop_x / 2), chroma.weight,
           crop_width / 2, chroma_row);
     }
-    fill_padding(target, plane, at, pad_x);
-    float* first = target.data + pixel * (at + pad_x);
-    store_row(plan, channels, target, luma_row, chroma_row,
-              {first, first + plane, first + 2 * plane});
-    fill_padding(target, plane, at + pad_x + scaled, width - pad_x - scaled);
+    canvas.pad(at, pad_x);
+    T* first = canvas.data + pixel * (at + pad_x);
+    store_row<T>(plan, channels, target, luma_row, chroma_row,
+                 {first, first + plane, first + 2 * plane});
+    canvas.pad(at + pad_x + scaled, width - pad_x - scaled);
   }
-  fill_padding(target, plane, at, plane - at);
+  canvas.pad(at, plane - at);
 }
 
 }  // namespace
@@ -260,7 +299,25 @@ void run(const SamplingPlan& plan, const Yuv420Source& source, const YuvCoeffici
 void yuv420_to_tensor_target(const SamplingPlan& plan, const Yuv420Source& source,
                              const YuvCoefficients& color, const TensorTarget& target,
                              std::int16_t* luma_row, std::int16_t* chroma_row) {
-  run(plan, source, color, target, luma_row, chroma_row);
+  switch (target.element) {
+    case TensorElement::kFloat32:
+      return run<float>(plan, source, color, target, luma_row, chroma_row);
+    case TensorElement::kFloat16:
+      return run<std::uint16_t>(plan, source, color, target, luma_row, chroma_row);
+    case TensorElement::kUint8:
+      return run<std::uint8_t>(plan, source, color, target, luma_row, chroma_row);
+  }
+}
+
+void store_elements_target(TensorElement element, std::span<const float> values, void* out) {
+  switch (element) {
+    case TensorElement::kFloat32:
+      return store_all(values, static_cast<float*>(out));
+    case TensorElement::kFloat16:
+      return store_all(values, static_cast<std::uint16_t*>(out));
+    case TensorElement::kUint8:
+      return store_all(values, static_cast<std::uint8_t*>(out));
+  }
 }
 
 }  // namespace penstock::HWY_NAMESPACE
@@ -270,6 +327,11 @@ HWY_AFTER_NAMESPACE();
 namespace penstock {
 
 HWY_EXPORT(yuv420_to_tensor_target);
+HWY_EXPORT(store_elements_target);
+
+void store_elements(TensorElement element, std::span<const float> values, void* out) {
+  HWY_DYNAMIC_DISPATCH(store_elements_target)(element, values, out);
+}
 
 void yuv420_to_tensor(const SamplingPlan& plan, const Yuv420Source& source,
                       const YuvCoefficients& color, const TensorTarget& target,

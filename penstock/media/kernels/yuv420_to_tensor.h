@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The host kernel of the preprocessor: NV12 or I420 to a float tensor in one sweep over the frame.
+// The host kernel of the preprocessor: NV12 or I420 to a tensor in one sweep over the frame.
 //
 // Per output row the two source rows of each plane are blended into one row of 16-bit fixed point
 // (7 fraction bits), then columns are gathered from it, weighted, turned into RGB, clamped to
@@ -12,6 +12,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "penstock/media/colorimetry.h"
 #include "penstock/media/kernels/sampling.h"
@@ -24,15 +25,23 @@ struct Yuv420Source {
   std::array<std::size_t, 3> strides{};
 };
 
+/// How a value is stored: as it is, rounded to the nearest half (ties to even), or rounded to the
+/// nearest of 0..255.
+enum class TensorElement { kFloat32, kFloat16, kUint8 };
+
 /// Arrays of three are in R, G, B order whatever the output's.
 struct TensorTarget {
-  float* data = nullptr;     ///< input_width x input_height x 3 of the plan's box.
+  void* data = nullptr;  ///< input_width x input_height x 3 elements of the plan's box.
+  TensorElement element = TensorElement::kFloat32;
   bool interleaved = false;  ///< NHWC.
   bool bgr = false;
   std::array<float, 3> gain{1, 1, 1};  ///< stored = level * gain + bias
   std::array<float, 3> bias{};
   std::array<float, 3> padding{};  ///< Stored as it is.
 };
+
+/// `values` stored as `element`, at the start of `out`.
+void store_elements(TensorElement element, std::span<const float> values, void* out);
 
 /// Samples of one scratch row for a crop of this width.
 constexpr std::size_t scratch_row_samples(int crop_width) {
