@@ -7,6 +7,7 @@
 
 #include <random>
 
+#include "penstock/base/str_format.h"
 #include "penstock/memory/cpu/cpu_device.h"
 #include "penstock/model/onnx_reader.h"
 #include "penstock/model/session.h"
@@ -24,9 +25,12 @@ using testing::Not;
 class HostileModel {
  public:
   /// Opens `onnx` as the adding model.
-  Result<std::shared_ptr<Session>> open(const std::string& onnx) {
-    return open_session(device_, bare_manifest(folder_, onnx, {rows_of_two("a"), rows_of_two("b")},
-                                               {rows_of_two("y")}));
+  Result<std::shared_ptr<Session>> open(const std::string& onnx,
+                                        const SessionOptions& options = {}) {
+    return open_session(
+        device_,
+        bare_manifest(folder_, onnx, {rows_of_two("a"), rows_of_two("b")}, {rows_of_two("y")}),
+        options);
   }
   /// The one error of opening `onnx`, which must be a single line that names the model.
   Error refusal(const std::string& onnx) {
@@ -245,6 +249,55 @@ TEST(M06, GivenAConstantOfGigabytes_WhenOpened_ThenItIsNotMadeWhileLoading) {
       outputs ? outputs->front().ready.wait() : std::unexpected(outputs.error());
   ASSERT_FALSE(outcome);
   EXPECT_THAT(outcome.error().message(), HasSubstr(kArenaRefusal));
+}
+
+/// Products of matrices that follow one another: hours of work in a small file. `start` is the
+/// matrix.
+OnnxBuilder endless_products(const std::string& start) {
+  OnnxBuilder model = two_inputs();
+  std::string last = start;
+  for (int i = 0; i < 4000; ++i) {
+    const std::string next = str_format("product{}", i);
+    model.node("MatMul", {last, start}, {next});
+    last = next;
+  }
+  model.node("ReduceMax", {last}, {"top"}, {{"keepdims", std::int64_t{0}}})
+      .node("Add", {"a", "top"}, {"y"});
+  return model;
+}
+
+TEST(M06, GivenAModelThatNeedsHours_WhenRun_ThenItIsStoppedAtTheLimit) {
+  HostileModel hostile;
+  OnnxBuilder model = endless_products("matrix");
+  model.constant("size", {2}, std::vector<std::int64_t>{1024, 1024})
+      .constant("first", {1}, std::vector<std::int64_t>{0})
+      .constant("flat", {1}, std::vector<std::int64_t>{-1})
+      .node("Reshape", {"b", "flat"}, {"b_flat"})
+      .node("Gather", {"b_flat", "first"}, {"b_first"})
+      .node("Expand", {"b_first", "size"}, {"matrix"});
+  auto opened = hostile.open(model.build(), {.run_limit = std::chrono::seconds(3)});
+  ASSERT_TRUE(opened) << opened.error().message();
+  const auto outputs = hostile.run(**opened);
+  const Result<void> outcome =
+      outputs ? outputs->front().ready.wait() : std::unexpected(outputs.error());
+  ASSERT_FALSE(outcome);
+  EXPECT_THAT(outcome.error().message(), HasSubstr("took longer than the limit of 3 s"));
+}
+
+TEST(M06, GivenAnAttributeOfTwoGibibytes_WhenRead_ThenItIsRefusedUnallocated) {
+  HostileModel hostile;
+  // graph (7) of node (1) of attribute (5) whose text (4) says that it has 2^31 bytes.
+  const std::string attribute("\x22\x80\x80\x80\x80\x08", 6);
+  std::string node("\x2a");
+  node += static_cast<char>(attribute.size());
+  node += attribute;
+  std::string graph("\x0a");
+  graph += static_cast<char>(node.size());
+  graph += node;
+  std::string model("\x08\x08\x3a", 3);
+  model += static_cast<char>(graph.size());
+  model += graph;
+  EXPECT_EQ(hostile.refusal(model).kind(), ErrorKind::kCorrupt);
 }
 
 TEST(M06, GivenGraphsNestedTooDeeply_WhenRead_ThenTheyAreRefused) {

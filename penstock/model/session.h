@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "penstock/base/clock.h"
 #include "penstock/base/error.h"
 #include "penstock/memory/device.h"
 #include "penstock/memory/tensor.h"
@@ -27,6 +28,13 @@ struct SessionOptions {
   int threads = 1;                         ///< Intra-op threads of one run.
   int concurrent_runs = 1;                 ///< Runs expected at once; > 1: idle threads don't spin.
   std::filesystem::path engine_library{};  ///< Empty: the build's default.
+  /// Of an execution provider that is not built into the engine; the manifest names the provider.
+  /// Never taken from the manifest: a model must not choose the code that runs.
+  std::filesystem::path provider_library{};
+  /// A run, or loading the model, that takes longer is told to stop and fails; the engine looks
+  /// between two operators, so that a single long one still ends first.
+  Nanoseconds run_limit = std::chrono::seconds(60);
+  Clock* clock = nullptr;  ///< For the limit. Default: Clock::system(). Outlives the session.
   std::size_t output_budget = std::size_t{256} << 20;  ///< Bytes of outputs alive at once.
 };
 
@@ -50,7 +58,8 @@ class Session {
 Result<std::shared_ptr<Session>> open_session(DevicePtr device, const Manifest& manifest,
                                               const SessionOptions& options = {});
 
-/// For `doctor`: what an ONNX Runtime library (empty: the build's default) offers.
+/// For `doctor`: what an ONNX Runtime library (empty: the build's default) offers, built in and,
+/// for devices that are there, by plugins.
 Result<std::vector<std::string>> onnxruntime_providers(const std::filesystem::path& library = {});
 Result<std::string> onnxruntime_version(const std::filesystem::path& library = {});
 

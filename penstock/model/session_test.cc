@@ -312,6 +312,25 @@ TEST_P(M05, GivenAProviderThatTheLibraryLacks_WhenOpened_ThenTheErrorListsWhatIt
   EXPECT_THAT(error.message(), HasSubstr("CPUExecutionProvider"));
 }
 
+TEST_P(M05, GivenOptionsForTheCpuProvider_WhenOpened_ThenTheyAreRefused) {
+  Manifest manifest = adding();
+  manifest.provider_options = {{"threads", "2"}};
+  const Error error = failure(manifest);
+  EXPECT_EQ(error.kind(), ErrorKind::kInvalidArgument);
+  EXPECT_THAT(error.message(), HasSubstr("the manifest gives 'threads'"));
+}
+
+TEST_P(M05, GivenAProviderLibraryThatIsNone_WhenOpened_ThenTheErrorNamesIt) {
+  Manifest manifest = adding();
+  manifest.provider = "MadeUpExecutionProvider";
+  const Error missing = failure(manifest, {.provider_library = "/nowhere/libprovider.so"});
+  EXPECT_EQ(missing.kind(), ErrorKind::kNotFound);
+  EXPECT_THAT(missing.message(), HasSubstr("/nowhere/libprovider.so"));
+  // A file, but no library.
+  const Error wrong = failure(manifest, {.provider_library = manifest.artefact});
+  EXPECT_THAT(wrong.message(), HasSubstr("loading provider library"));
+}
+
 TEST_P(M05, GivenAnUnknownEngine_WhenOpened_ThenItIsRefused) {
   Manifest manifest = adding();
   manifest.engine = "abacus";

@@ -6,6 +6,7 @@
 
 #include "penstock/base/str_format.h"
 #include "penstock/model/onnx_reader.h"
+#include "penstock/model/onnxruntime/ort_providers.h"
 #include "penstock/model/onnxruntime/ort_types.h"
 #include "penstock/model/sha256.h"
 
@@ -75,10 +76,17 @@ Result<void> OrtModel::create(const Manifest& manifest, const SessionOptions& op
   auto session_options = runtime_->session_options();
   PENSTOCK_TRY(runtime_->check(api.CreateSessionOptions(out(session_options)), "creating options"));
   PENSTOCK_TRY(configure(session_options.get(), manifest, options));
-  PENSTOCK_TRY(
-      runtime_->check(api.CreateSessionFromArray(runtime_->env(), bytes->data(), bytes->size(),
-                                                 session_options.get(), out(session_)),
-                      str_format("loading '{}'", manifest.artefact.string())));
+  limit_ = std::make_unique<RunLimit>(options.clock != nullptr ? *options.clock : Clock::system(),
+                                      options.run_limit);
+  PENSTOCK_TRY(within_limit(
+      str_format("loading '{}'", manifest.artefact.string()),
+      [&] {
+        api.ReleaseStatus(api.SessionOptionsSetLoadCancellationFlag(session_options.get(), true));
+      },
+      [&] {
+        return api.CreateSessionFromArray(runtime_->env(), bytes->data(), bytes->size(),
+                                          session_options.get(), out(session_));
+      }));
   PENSTOCK_TRY(
       runtime_->check(api.CreateCpuMemoryInfo(OrtDeviceAllocator, OrtMemTypeDefault, out(memory_)),
                       "describing CPU memory"));
@@ -117,40 +125,11 @@ Result<void> OrtModel::configure(OrtSessionOptions* target, const Manifest& mani
   for (const auto& [key, value] : entries) {
     PENSTOCK_TRY(check(api.AddSessionConfigEntry(target, key, value.c_str())));
   }
-  return append_provider(target, manifest.provider);
-}
-
-Result<void> OrtModel::append_provider(OrtSessionOptions* target,
-                                       const std::string& provider) const {
-  auto available = runtime_->providers();
-  if (!available) return std::unexpected(available.error());
-  if (std::ranges::find(*available, provider) == available->end()) {
-    std::string names;
-    for (const std::string& name : *available) names += (names.empty() ? "" : ", ") + name;
-    return fail(ErrorKind::kNotFound, str_format("'{}' does not offer {}; it has: {}",
-                                                 runtime_->library(), provider, names));
-  }
-  if (provider == kCpuProvider) return {};  // always there, last
-  const OrtApi& api = runtime_->api();
-  const std::string doing = str_format("adding {}", provider);
-  if (provider == "CUDAExecutionProvider") {
-    OrtHandle<OrtCUDAProviderOptionsV2> cuda(nullptr, api.ReleaseCUDAProviderOptions);
-    PENSTOCK_TRY(runtime_->check(api.CreateCUDAProviderOptions(out(cuda)), doing));
-    return runtime_->check(api.SessionOptionsAppendExecutionProvider_CUDA_V2(target, cuda.get()),
-                           doing);
-  }
-  if (provider == "TensorrtExecutionProvider") {
-    OrtHandle<OrtTensorRTProviderOptionsV2> trt(nullptr, api.ReleaseTensorRTProviderOptions);
-    PENSTOCK_TRY(runtime_->check(api.CreateTensorRTProviderOptions(out(trt)), doing));
-    return runtime_->check(api.SessionOptionsAppendExecutionProvider_TensorRT_V2(target, trt.get()),
-                           doing);
-  }
-  // The general call knows the others by their names without the suffix, XNNPACK in capitals.
-  std::string name = provider.substr(0, provider.find("ExecutionProvider"));
-  if (name == "Xnnpack") name = "XNNPACK";
-  if (name == "WebGpu") name = "WebGPU";
-  return runtime_->check(
-      api.SessionOptionsAppendExecutionProvider(target, name.c_str(), nullptr, nullptr, 0), doing);
+  return append_provider(*runtime_,
+                         {.name = manifest.provider,
+                          .options = manifest.provider_options,
+                          .library = options.provider_library},
+                         target);
 }
 
 // Every input of the model is named by the manifest and nothing else; outputs may be a choice.
@@ -191,6 +170,17 @@ Result<void> OrtModel::validate(const Manifest& manifest) {
     side.target = side.specs;
   }
   return {};
+}
+
+Result<void> OrtModel::within_limit(const std::string& doing, const std::function<void()>& stop,
+                                    const std::function<OrtStatus*()>& work) const {
+  const auto watch = limit_->watch(stop);
+  auto done = runtime_->check(work(), doing);
+  if (done || !watch.has_passed()) return done;
+  const auto seconds = std::chrono::duration<double>(limit_->limit()).count();
+  return fail(
+      ErrorKind::kDevice,
+      str_format("{}: took longer than the limit of {:.6g} s and was stopped", doing, seconds));
 }
 
 Result<OrtHandle<OrtValue>> OrtModel::wrap(const OrtBuffer& buffer) const {
@@ -250,8 +240,9 @@ Result<std::vector<OrtHandle<OrtValue>>> OrtModel::run_bound(
   }
   auto run_options = runtime_->run_options();
   PENSTOCK_TRY(runtime_->check(api.CreateRunOptions(out(run_options)), "creating run options"));
-  PENSTOCK_TRY(
-      runtime_->check(api.RunWithBinding(session_.get(), run_options.get(), binding), "running"));
+  PENSTOCK_TRY(within_limit(
+      "running", [&] { api.ReleaseStatus(api.RunOptionsSetTerminate(run_options.get())); },
+      [&] { return api.RunWithBinding(session_.get(), run_options.get(), binding); }));
 
   std::vector<OrtHandle<OrtValue>> made;
   if (std::ranges::none_of(outputs, [](const OrtBuffer& o) { return o.bytes.empty(); })) {

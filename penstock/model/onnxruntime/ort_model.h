@@ -5,6 +5,7 @@
 // several threads at once.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -14,6 +15,7 @@
 #include "penstock/base/error.h"
 #include "penstock/model/manifest.h"
 #include "penstock/model/onnxruntime/ort_runtime.h"
+#include "penstock/model/onnxruntime/run_limit.h"
 #include "penstock/model/session.h"
 
 namespace penstock {
@@ -45,8 +47,10 @@ class OrtModel {
   Result<void> create(const Manifest& manifest, const SessionOptions& options);
   Result<void> configure(OrtSessionOptions* target, const Manifest& manifest,
                          const SessionOptions& options) const;
-  Result<void> append_provider(OrtSessionOptions* target, const std::string& provider) const;
   Result<void> validate(const Manifest& manifest);
+  /// `work` under the limit, with its status as an Error.
+  Result<void> within_limit(const std::string& doing, const std::function<void()>& stop,
+                            const std::function<OrtStatus*()>& work) const;
   Result<OrtHandle<OrtValue>> wrap(const OrtBuffer& buffer) const;
   Result<std::vector<OrtHandle<OrtValue>>> run_bound(OrtIoBinding* binding,
                                                      std::span<const OrtBuffer> inputs,
@@ -58,6 +62,7 @@ class OrtModel {
   std::vector<TensorSpec> inputs_;
   std::vector<TensorSpec> outputs_;
   std::string label_;
+  std::unique_ptr<RunLimit> limit_;
   mutable std::mutex bindings_mutex_;
   /// Idle ones; there are never more bindings than runs that were in flight at once.
   mutable std::vector<OrtHandle<OrtIoBinding>> bindings_;

@@ -8,6 +8,7 @@
 
 #include "penstock/base/str_format.h"
 #include "penstock/model/onnxruntime/ort_model.h"
+#include "penstock/model/onnxruntime/ort_providers.h"
 #include "penstock/model/onnxruntime/ort_types.h"
 #include "penstock/model/onnxruntime/output_pool.h"
 
@@ -257,7 +258,7 @@ Result<std::shared_ptr<Session>> open_onnxruntime_session(DevicePtr device,
 Result<std::vector<std::string>> onnxruntime_providers(const std::filesystem::path& library) {
   auto runtime = OrtRuntime::open(library);
   if (!runtime) return std::unexpected(runtime.error());
-  return (*runtime)->providers();
+  return offered_providers(**runtime);
 }
 
 Result<std::string> onnxruntime_version(const std::filesystem::path& library) {

@@ -16,7 +16,7 @@ namespace penstock::model_testing {
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string pattern = testing::TempDir() + "penstock-model-XXXXXX";
+    std::string pattern = ::testing::TempDir() + "penstock-model-XXXXXX";
     if (::mkdtemp(pattern.data()) == nullptr) std::abort();
     path_ = std::filesystem::canonical(pattern);
   }
