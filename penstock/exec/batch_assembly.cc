@@ -2,26 +2,26 @@
 #include "penstock/exec/batch_assembly.h"
 
 #include <algorithm>
-#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "penstock/base/checked.h"
 
 namespace penstock {
 namespace {
 
-/// Padding of float32 [slots,3,H,W] or [slots,H,W,3], in the tensor's channel order.
-void fill_padding(std::span<float> values, const PreprocessSpec& spec) {
-  std::array<float, 3> level;
-  for (std::size_t c = 0; c < 3; ++c) {
-    level[c] = (spec.pad_level * spec.scale - spec.mean[c]) / spec.std[c];
-  }
+/// Padding of [slots,3,H,W] or [slots,H,W,3], in the tensor's channel order.
+void fill_padding(std::span<std::byte> bytes, const PreprocessSpec& spec) {
+  const std::vector<std::byte> pixel = padding_pixel(spec);
+  const std::size_t size = pixel.size() / 3;
   const bool interleaved = spec.layout == TensorLayout::kNhwc;
   const std::size_t plane =
       static_cast<std::size_t>(spec.width) * static_cast<std::size_t>(spec.height);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = level[(interleaved ? i : i / plane) % 3];
+  for (std::size_t i = 0; i < bytes.size() / size; ++i) {
+    const std::size_t channel = (interleaved ? i : i / plane) % 3;
+    std::copy_n(&pixel[channel * size], size, &bytes[i * size]);
   }
 }
 
@@ -46,14 +46,12 @@ Result<Tensor> assemble_batch(Device& device, std::span<const Tensor> items, std
   }
   // One more job after the copies gives the batch its single fence, padding or not.
   const std::size_t used = items.size() * item_bytes;
-  auto ready = device.submit(
-      {*storage}, std::move(copied),
-      [target = storage->get(), used, spec](const Access& access) -> Result<void> {
-        const std::span<std::byte> unused = access.bytes(*target).subspan(used);
-        fill_padding({reinterpret_cast<float*>(unused.data()), unused.size() / sizeof(float)},
-                     spec);
-        return {};
-      });
+  auto ready =
+      device.submit({*storage}, std::move(copied),
+                    [target = storage->get(), used, spec](const Access& access) -> Result<void> {
+                      fill_padding(access.bytes(*target).subspan(used), spec);
+                      return {};
+                    });
   if (!ready) return std::unexpected(std::move(ready).error());
   in_flight.push_back(*ready);
 

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -76,6 +77,23 @@ TEST_P(B01, GivenTwoItemsForFourSlots_WhenAssembled_ThenCopiedAndTheRestIsNormal
     EXPECT_EQ(device->ledger().count(CopyClass::kUpload), uploads);
     for (const Fence& fence : in_flight) EXPECT_TRUE(fence.wait().has_value());
   }
+}
+
+TEST_P(B01, GivenBytesForTwoSlots_WhenAssembled_ThenThePaddingIsTheLevel) {
+  spec.type = DataType::kUint8;
+  spec.scale = 1;
+  spec.mean = {0, 0, 0};
+  spec.std = {1, 1, 1};
+  Tensor item = tensor(0);
+  item.type = DataType::kUint8;
+  item.data.size = kValues;
+  std::vector<Fence> in_flight;
+  const auto batch = assemble_batch(*device, std::array{item}, 2, spec, in_flight);
+  ASSERT_TRUE(batch) << batch.error().message();
+  ASSERT_TRUE(batch->ready.wait());
+  EXPECT_EQ(batch->data.size, 2 * kValues);
+  const auto bytes = testing::read_storage(*device, batch->data.storage);
+  for (std::size_t i = 0; i < 2 * kValues; ++i) ASSERT_EQ(bytes[i], i < kValues ? 0 : 10) << i;
 }
 
 TEST_P(B01, GivenOneItemForOneSlot_WhenAssembled_ThenItPassesThroughWithoutACopy) {

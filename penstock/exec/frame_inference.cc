@@ -35,13 +35,15 @@ int usable_cores() {
 
 /// How many slots the batch that goes into the model has at least. kInvalidArgument when it can't
 /// take `batch_size`.
-Result<std::size_t> minimum_batch(const Session& session, int batch_size) {
-  if (session.inputs().size() != 1) {
-    return fail(
-        ErrorKind::kUnsupported,
-        str_format("it has {} inputs; a video stage feeds exactly one", session.inputs().size()));
+Result<std::size_t> minimum_batch(const Session& session, const Manifest& manifest,
+                                  int batch_size) {
+  const auto found =
+      std::ranges::find(session.inputs(), manifest.preprocess.input_name, &TensorSpec::name);
+  if (found == session.inputs().end()) {
+    return fail(ErrorKind::kUnsupported, str_format("none of its inputs is the picture '{}'",
+                                                    manifest.preprocess.input_name));
   }
-  const TensorSpec& input = session.inputs().front();
+  const TensorSpec& input = *found;
   if (input.dims.empty()) {
     return fail(ErrorKind::kUnsupported,
                 str_format("its input '{}' is a scalar, not a batch of images", input.name));
@@ -122,18 +124,23 @@ Result<std::unique_ptr<FrameInference>> FrameInference::open(DevicePtr device,
                       : options.policy == Policy::kThroughput ? cores
                                                               : 1;
   const int threads = options.policy == Policy::kThroughput ? 1 : std::max(1, cores / workers);
-  auto session = open_session(
-      device, manifest,
-      {.threads = threads, .concurrent_runs = workers, .engine_library = options.engine_library});
+  auto session = open_session(device, manifest,
+                              {.threads = threads,
+                               .concurrent_runs = workers,
+                               .engine_library = options.engine_library,
+                               .provider_library = options.provider_library});
   if (!session) return where(session.error());
-  const auto min_batch = minimum_batch(**session, options.batch_size);
+  const auto min_batch = minimum_batch(**session, manifest, options.batch_size);
   if (!min_batch) return where(min_batch.error());
+  auto constants = ConstantInputs::create((*session)->inputs(), manifest);
+  if (!constants) return where(constants.error());
 
   auto inference = std::make_unique<OpenedFrameInference>(
       FrameStage{.device = device,
                  .manifest = manifest,
                  .session = std::move(*session),
                  .min_batch = *min_batch,
+                 .constants = *std::move(constants),
                  .clock = options.clock != nullptr ? options.clock : &Clock::system()},
       workers);
   if (auto started = inference->start(options); !started) return where(started.error());

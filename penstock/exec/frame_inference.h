@@ -34,8 +34,9 @@ struct InferenceOptions {
   int batch_size = 1;            ///< Requests in a run, at most one a source.
   Nanoseconds max_wait{};        ///< How long a partial batch waits for more.
   DecodeOptions decode{};        ///< Thresholds are 0..1; boxes come in pixels of the frame.
-  std::filesystem::path engine_library{};  ///< Empty: the build's default.
-  Clock* clock = nullptr;                  ///< Default: Clock::system(). Outlives the inference.
+  std::filesystem::path engine_library{};    ///< Empty: the build's default.
+  std::filesystem::path provider_library{};  ///< As SessionOptions'.
+  Clock* clock = nullptr;                    ///< Default: Clock::system(). Outlives the inference.
 };
 
 /// Thread-safe. Requests are of frames of the opened device, and share their ownership until their
@@ -45,8 +46,9 @@ class FrameInference {
  public:
   /// The error names model, device and what is wrong. kInvalidArgument: no device, negative
   /// workers, a batch larger than the model's input takes, options that the executor or decoder
-  /// refuse. kUnsupported: a model whose input is not one batch of images. Else what open_session()
-  /// says of the model and the engine.
+  /// refuse. kUnsupported: a model without an
+  /// input that is a batch of images, or with others that the manifest gives no constant. Else what
+  /// open_session() says of the model and the engine.
   static Result<std::unique_ptr<FrameInference>> open(DevicePtr device, const Manifest& manifest,
                                                       const InferenceOptions& options);
   /// Fails waiting requests with kCancelled and waits for runs in flight, whose futures still get

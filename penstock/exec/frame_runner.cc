@@ -40,7 +40,10 @@ class FrameRunner final : public BatchRunner {
  public:
   FrameRunner(const FrameStage& stage, std::shared_ptr<PreprocessorCache> preprocessors,
               std::unique_ptr<OutputDecoder> decoder)
-      : stage_(stage), preprocessors_(std::move(preprocessors)), decoder_(std::move(decoder)) {}
+      : stage_(stage),
+        preprocessors_(std::move(preprocessors)),
+        decoder_(std::move(decoder)),
+        constants_(stage.constants) {}
 
   std::vector<Result<InferenceResult>> run(std::span<const InferenceRequest> batch) override {
     std::vector<Result<InferenceResult>> results(batch.size());
@@ -129,13 +132,17 @@ class FrameRunner final : public BatchRunner {
     std::vector<Tensor> tensors;
     for (const Item& item : items) tensors.push_back(item.frame.tensor);
     const std::size_t slots = std::max(items.size(), stage_.min_batch);
-    const auto input =
+    auto picture =
         assemble_batch(*stage_.device, tensors, slots, stage_.manifest.preprocess, in_flight_);
-    if (!input) {
-      return std::unexpected(input.error().context(
+    if (!picture) {
+      return std::unexpected(picture.error().context(
           str_format("assembling a batch of {} in {} slots", items.size(), slots)));
     }
-    return stage_.session->run(std::span(&*input, 1));
+    const auto constants = constants_.get(*stage_.device, slots);
+    if (!constants) return std::unexpected(constants.error().context("making constant inputs"));
+    std::vector<Tensor> inputs(constants->begin(), constants->end());
+    inputs.push_back(*std::move(picture));
+    return stage_.session->run(inputs);
   }
 
   Stamp stamp(const Fence& fence) {
@@ -153,6 +160,7 @@ class FrameRunner final : public BatchRunner {
   const FrameStage& stage_;
   const std::shared_ptr<PreprocessorCache> preprocessors_;
   const std::unique_ptr<OutputDecoder> decoder_;
+  ConstantInputs constants_;
   std::vector<Fence> in_flight_;
   std::vector<Stamp> stamps_;
 };

@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "penstock/exec/batch_executor.h"
+#include "penstock/exec/constant_inputs.h"
 #include "penstock/exec/preprocessor_cache.h"
 #include "penstock/model/manifest.h"
 #include "penstock/model/session.h"
@@ -24,7 +25,8 @@ struct FrameStage {
   DevicePtr device;
   Manifest manifest;
   std::shared_ptr<Session> session;
-  std::size_t min_batch = 1;  ///< Slots that the model's input has at least.
+  std::size_t min_batch = 1;   ///< Slots that the model's input has at least.
+  ConstantInputs constants{};  ///< Each runner copies them.
   Clock* clock = nullptr;
 };
 

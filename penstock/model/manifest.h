@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "penstock/base/error.h"
@@ -28,6 +29,14 @@ inline constexpr std::size_t kMaxKeypoints = 72;
 /// What a model's class scores are: softmax makes probabilities of logits, once.
 enum class ScoreKind { kProbabilities, kLogits };
 
+/// An input that gets the same numbers in every run, such as the picture's size that some exports
+/// of RT-DETR ask for.
+struct InputConstant {
+  std::string input;
+  /// In the input's order; of one batch item when its first dimension is open.
+  std::vector<double> values;
+};
+
 struct Manifest {
   int schema = 2;
   std::string name;
@@ -37,10 +46,12 @@ struct Manifest {
   std::vector<std::string> data;   ///< Other hashed files, relative to `folder` (external data).
   std::string engine;              ///< "onnxruntime".
   std::string provider = "CPUExecutionProvider";
+  std::vector<std::pair<std::string, std::string>> provider_options;  ///< As it documents them.
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> outputs;
-  std::string task;    ///< One of kTasks.
-  std::string family;  ///< Output decoder, e.g. "nanodet".
+  std::vector<InputConstant> constants;  ///< Of inputs that are not the picture.
+  std::string task;                      ///< One of kTasks.
+  std::string family;                    ///< Output decoder, e.g. "nanodet".
   std::vector<std::string> labels;
   PreprocessSpec preprocess;
   float threshold = 0.4f;

@@ -19,10 +19,6 @@ namespace {
 using simdjson::dom::element;
 
 constexpr std::array<std::string_view, 1> kEngines{"onnxruntime"};
-constexpr std::array<std::string_view, 9> kProviders{
-    "CPUExecutionProvider",      "CUDAExecutionProvider",     "TensorrtExecutionProvider",
-    "MIGraphXExecutionProvider", "OpenVINOExecutionProvider", "VitisAIExecutionProvider",
-    "XnnpackExecutionProvider",  "DnnlExecutionProvider",     "WebGpuExecutionProvider"};
 constexpr std::array<DataType, 8> kTypes{DataType::kFloat32, DataType::kFloat16, DataType::kFloat64,
                                          DataType::kUint8,   DataType::kInt8,    DataType::kInt32,
                                          DataType::kInt64,   DataType::kBool};
@@ -136,6 +132,69 @@ void read_artefacts(JsonObject& root, ManifestDocument& document) {
   }
 }
 
+void read_provider_options(JsonObject& engine, Manifest& manifest) {
+  JsonErrors& errors = engine.errors();
+  if (errors.first || !engine.has("provider_options")) return;
+  element options;
+  engine.require("provider_options", options);
+  simdjson::dom::object entries;
+  const std::string path = engine.path_of("provider_options");
+  if (options.get_object().get(entries) || entries.size() > kMaxManifestOptions) {
+    errors.report(ErrorKind::kCorrupt, str_format("'{}' must be an object of at most {} strings",
+                                                  path, kMaxManifestOptions));
+    return;
+  }
+  for (const auto& [key, value] : entries) {
+    auto text = json_string(value, str_format("{}.{}", path, key), errors);
+    if (!text) return;
+    if (key.find('\0') != key.npos || text->find('\0') != text->npos) {
+      errors.report(ErrorKind::kCorrupt, str_format("'{}' holds a NUL", path));
+      return;
+    }
+    manifest.provider_options.emplace_back(key, *std::move(text));
+  }
+}
+
+void read_constants(JsonObject& root, Manifest& manifest) {
+  JsonErrors& errors = root.errors();
+  std::vector<element> items;
+  if (!root.allow("constants", items) || errors.first) return;
+  for (std::size_t i = 0; i < items.size() && !errors.first; ++i) {
+    JsonObject object(items[i], str_format("constants[{}]", i), errors);
+    InputConstant constant;
+    std::vector<element> values;
+    object.require("input", constant.input);
+    object.require("values", values);
+    object.finish();
+    if (errors.first) return;
+    const bool is_input = std::ranges::contains(manifest.inputs, constant.input, &TensorSpec::name);
+    const bool is_new =
+        !std::ranges::contains(manifest.constants, constant.input, &InputConstant::input);
+    if (!is_input || !is_new || constant.input == manifest.preprocess.input_name) {
+      errors.report(ErrorKind::kCorrupt,
+                    str_format("'{}' is '{}', which is none of 'inputs', given twice, or the "
+                               "picture",
+                               object.path_of("input"), constant.input));
+      return;
+    }
+    if (values.empty() || values.size() > kMaxConstantValues) {
+      errors.report(ErrorKind::kCorrupt, str_format("'{}' must have 1..{} numbers",
+                                                    object.path_of("values"), kMaxConstantValues));
+      return;
+    }
+    for (std::size_t v = 0; v < values.size(); ++v) {
+      double number = 0;
+      if (values[v].get_double().get(number)) {
+        errors.report(ErrorKind::kCorrupt,
+                      str_format("'{}[{}]' is no number", object.path_of("values"), v));
+        return;
+      }
+      constant.values.push_back(number);
+    }
+    manifest.constants.push_back(std::move(constant));
+  }
+}
+
 void read_engine(JsonObject& root, Manifest& manifest) {
   JsonErrors& errors = root.errors();
   JsonObject object = json_child(root, "engine");
@@ -143,13 +202,18 @@ void read_engine(JsonObject& root, Manifest& manifest) {
   bool offload_copy = false;
   object.require("name", manifest.engine);
   object.allow("provider", manifest.provider);
+  read_provider_options(object, manifest);
   object.allow("architecture", architecture);
   object.allow("offload_copy", offload_copy);
   object.finish();
   if (errors.first) return;
   json_choose(errors, object.path_of("name"), manifest.engine, kEngines, ErrorKind::kUnsupported);
-  json_choose(errors, object.path_of("provider"), manifest.provider, kProviders,
-              ErrorKind::kUnsupported);
+  // Which ones there are, the engine says when the model is opened.
+  if (!manifest.provider.ends_with("ExecutionProvider") || manifest.provider.size() > 128) {
+    errors.report(ErrorKind::kCorrupt,
+                  str_format("'{}' is '{}'; names of providers end in 'ExecutionProvider'",
+                             object.path_of("provider"), manifest.provider));
+  }
   utsname host{};
   uname(&host);
   if (architecture != "any" && architecture != host.machine) {
@@ -196,6 +260,7 @@ void read_schema2(JsonObject& root, ManifestDocument& document) {
   root.require("family", manifest.family);
   root.require("labels", manifest.labels);
   read_preprocess(root, manifest);
+  read_constants(root, manifest);
   read_postprocess(root, manifest);
   read_licence(root, manifest);
   read_origin(root);

@@ -32,6 +32,8 @@ inline constexpr std::size_t kMaxManifestNesting = 16;
 inline constexpr std::size_t kMaxManifestArtefacts = 64;
 inline constexpr std::size_t kMaxManifestTensors = 256;
 inline constexpr std::size_t kMaxManifestRank = 8;
+inline constexpr std::size_t kMaxManifestOptions = 64;
+inline constexpr std::size_t kMaxConstantValues = 4096;
 inline constexpr std::size_t kMaxManifestLabels = 65536;
 /// Upper end of a symbolic dimension without its own.
 inline constexpr std::int64_t kMaxSymbolicDimension = std::int64_t{1} << 20;

@@ -40,7 +40,7 @@ void read_channels(JsonObject& object, std::string_view key, std::array<float, 3
 }
 
 /// The preprocessing must produce the very tensor that the model's input asks for.
-void check_against_input(JsonObject& object, const Manifest& manifest) {
+void check_against_input(JsonObject& object, Manifest& manifest) {
   JsonErrors& errors = object.errors();
   const PreprocessSpec& spec = manifest.preprocess;
   const auto input = std::ranges::find(manifest.inputs, spec.input_name, &TensorSpec::name);
@@ -65,6 +65,23 @@ void check_against_input(JsonObject& object, const Manifest& manifest) {
                                object.path_of("width"), spec.width, spec.height, input->name));
       return;
     }
+  }
+  if (input->type != DataType::kFloat32 && input->type != DataType::kFloat16 &&
+      input->type != DataType::kUint8) {
+    errors.report(ErrorKind::kUnsupported,
+                  str_format("input '{}' is {}; a picture is float32, float16 or uint8",
+                             input->name, to_string(input->type)));
+    return;
+  }
+  manifest.preprocess.type = input->type;
+  const bool normalises = spec.scale != 1.0f || spec.mean != std::array{0.0f, 0.0f, 0.0f} ||
+                          spec.std != std::array{1.0f, 1.0f, 1.0f};
+  if (input->type == DataType::kUint8 && normalises) {
+    errors.report(ErrorKind::kCorrupt,
+                  str_format("'{}', 'mean' or 'std' normalise, but input '{}' is uint8 and takes "
+                             "the levels themselves",
+                             object.path_of("scale"), input->name));
+    return;
   }
 }
 

@@ -154,6 +154,21 @@ TEST(M01, GivenEachTask_WhenParsed_ThenItsPostprocessingIsReadAndNoOther) {
   EXPECT_THAT(message("dancing", "{}"), HasSubstr("instance-segmentation"));
 }
 
+TEST(M01, GivenConstantsAndProviderOptions_WhenParsed_ThenTheyAreRead) {
+  std::string json = replaced(golden("schema2.json"), "CPUExecutionProvider\"",
+                              "XnnpackExecutionProvider\", \"provider_options\": "
+                              "{\"intra_op_num_threads\": \"2\"}");
+  json = replaced(json, "\"task\":",
+                  "\"constants\": [{\"input\": \"sizes\", \"values\": [320, 4.5]}], \"task\":");
+  const auto parsed = parse_manifest(json);
+  ASSERT_TRUE(parsed) << parsed.error().message();
+  ASSERT_EQ(parsed->manifest.provider_options.size(), 1u);
+  EXPECT_EQ(parsed->manifest.provider_options[0].second, "2");
+  ASSERT_EQ(parsed->manifest.constants.size(), 1u);
+  EXPECT_EQ(parsed->manifest.constants[0].input, "sizes");
+  EXPECT_THAT(parsed->manifest.constants[0].values, ElementsAre(320, 4.5));
+}
+
 TEST(M01, GivenGoldenSchema1_WhenLoaded_ThenItReadsAsAYoloDetector) {
   const GoldenFolder folder(golden("schema1.json"));
   const auto manifest = load_manifest(folder.path() / "manifest.json");
@@ -198,7 +213,21 @@ TEST(M01, GivenABrokenField_WhenParsed_ThenTheErrorNamesIt) {
       {"\"path\": \"weights/a.bin\", ", "", kCorrupt, "missing key 'artefacts[1].path'"},
       {"\"name\": \"onnxruntime\"", "\"name\": \"tflite\"", kUnsupported,
        "'engine.name' is 'tflite'"},
-      {"CPUExecutionProvider", "GpuExecutionProvider", kUnsupported, "'engine.provider'"},
+      {"CPUExecutionProvider", "Gpu", kCorrupt, "'engine.provider' is 'Gpu'"},
+      {"CPUExecutionProvider\"", "CPUExecutionProvider\", \"provider_options\": [1]", kCorrupt,
+       "'engine.provider_options' must be an object"},
+      {"CPUExecutionProvider\"", "CPUExecutionProvider\", \"provider_options\": {\"a\": 1}",
+       kCorrupt, "'engine.provider_options.a'"},
+      {"\"task\":", "\"constants\": [{\"input\": \"images\", \"values\": [1]}], \"task\":",
+       kCorrupt, "'constants[0].input' is 'images'"},
+      {"\"task\":", "\"constants\": [{\"input\": \"sizes\", \"values\": []}], \"task\":", kCorrupt,
+       "'constants[0].values'"},
+      {"\"task\":", "\"constants\": [{\"input\": \"sizes\", \"values\": [\"1\"]}], \"task\":",
+       kCorrupt, "'constants[0].values[0]'"},
+      {"\"type\": \"float32\", \"layout\"", "\"type\": \"int64\", \"layout\"", kUnsupported,
+       "input 'images' is int64"},
+      {"\"type\": \"float32\", \"layout\"", "\"type\": \"uint8\", \"layout\"", kCorrupt,
+       "input 'images' is uint8"},
       {"\"architecture\": \"any\"", "\"architecture\": \"gfx1100\"", kUnsupported,
        "'engine.architecture' is 'gfx1100'"},
       {"\"offload_copy\": false", "\"offload_copy\": true", kUnsupported, "'engine.offload_copy'"},

@@ -156,6 +156,11 @@ std::string to_manifest_json(const Manifest& manifest, std::span<const ManifestA
   out.key("engine").open('{');
   out.key("name").string(manifest.engine);
   out.key("provider").string(manifest.provider);
+  if (!manifest.provider_options.empty()) {
+    out.key("provider_options").open('{');
+    for (const auto& [key, value] : manifest.provider_options) out.key(key).string(value);
+    out.close('}');
+  }
   out.close('}');
   out.key("inputs");
   write_tensors(out, manifest.inputs);
@@ -169,6 +174,18 @@ std::string to_manifest_json(const Manifest& manifest, std::span<const ManifestA
   out.close(']');
   out.key("preprocess");
   write_preprocess(out, manifest.preprocess);
+  if (!manifest.constants.empty()) {
+    out.key("constants").open('[');
+    for (const InputConstant& constant : manifest.constants) {
+      out.open('{');
+      out.key("input").string(constant.input);
+      out.key("values").open('[');
+      for (const double value : constant.values) out.number(value);
+      out.close(']');
+      out.close('}');
+    }
+    out.close(']');
+  }
   out.key("postprocess").open('{');
   write_postprocess(out, manifest);
   out.close('}');
