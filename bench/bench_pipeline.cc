@@ -110,8 +110,8 @@ Result<void> measure(const std::string& name, const Task& task, const EngineLibr
 
   auto all = compare(Contender::kOurs, Contender::kOnnxInference, task, count);
   if (!all) return std::unexpected(all.error().context(name));
-  // The peer was taken for one that uses one core, but its ONNX Runtime has a thread a core, which no
-  // setting of the element and no affinity changes. How many it used is measured and printed.
+  // The peer was taken for one that uses one core, but its ONNX Runtime has a thread a core, which
+  // no setting of the element and no affinity changes. How many it used is measured and printed.
   add_against_peer(report, name + ", all cores", *all, 1.8);
 
   auto one = compare(Contender::kOursOneWorker, Contender::kOnnxInferenceQueue, task, count);

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <ostream>
-
 #include <string>
 
 #include "penstock/base/str_format.h"

@@ -146,6 +146,10 @@ int run_with(const Flags& flags) {
 
   options.source = std::move(*source);
   options.model = *manifest_path;
+  options.model_files.push_back(manifest->artefact);
+  for (const std::string& data : manifest->data) {
+    options.model_files.push_back(manifest->folder / data);
+  }
   options.model_name = manifest->name;
   options.task = manifest->task;
   options.licence = manifest->licence;

@@ -161,12 +161,13 @@ TEST_P(M03, GivenAModelWithAnotherInput_WhenInferred_ThenItGetsItsConstantByName
 }
 
 /// Answers one box from (0, 0) to a tenth of the mean red and green, its score a two hundredth of
-/// the mean blue, from pictures of `type`.
-model_testing::TestModel level_teller(DataType type) {
+/// the mean blue, from pictures of `type`, as floats or halves.
+model_testing::TestModel level_teller(DataType type, DataType told) {
   constexpr std::int64_t kToFloat = 1;
+  constexpr std::int64_t kToHalf = 10;
   model_testing::OnnxBuilder graph;
   graph.input("picture", type, {1, 3, 32, 32})
-      .output("boxes", DataType::kFloat32, {1, 1, 6})
+      .output("boxes", told, {1, 1, 6})
       .constant("origin", {1, 2}, std::vector<float>{0, 0})
       .constant("class", {1, 1}, std::vector<float>{0})
       .constant("shares", {1, 3}, std::vector<float>{0.1f, 0.1f, 0.005f})
@@ -176,13 +177,15 @@ model_testing::TestModel level_teller(DataType type) {
             {{"axes", std::vector<std::int64_t>{2, 3}}, {"keepdims", std::int64_t{0}}})
       .node("Mul", {"mean", "shares"}, {"told"})
       .node("Concat", {"origin", "told", "class"}, {"row"}, {{"axis", std::int64_t{1}}})
-      .node("Reshape", {"row", "boxes_shape"}, {"boxes"});
+      .node("Reshape", {"row", "boxes_shape"}, {"float_boxes"})
+      .node("Cast", {"float_boxes"}, {"boxes"},
+            {{"to", told == DataType::kFloat16 ? kToHalf : kToFloat}});
   model_testing::TestModel model;
-  model.name = str_format("level-teller-{}", to_string(type));
+  model.name = str_format("level-teller-{}-{}", to_string(type), to_string(told));
   model.onnx = graph.build();
   const auto fixed = [](std::int64_t value) { return Dimension::fixed(value); };
   model.inputs = {spec_of("picture", type, {fixed(1), fixed(3), fixed(32), fixed(32)})};
-  model.outputs = {spec_of("boxes", DataType::kFloat32, {fixed(1), fixed(1), fixed(6)})};
+  model.outputs = {spec_of("boxes", told, {fixed(1), fixed(1), fixed(6)})};
   model.family = "yolo-end-to-end";
   model.labels = {"thing"};
   model.preprocess.input_name = "picture";
@@ -191,12 +194,17 @@ model_testing::TestModel level_teller(DataType type) {
 }
 
 TEST_P(M03, GivenPicturesOfEachType_WhenInferred_ThenTheModelSeesTheSameLevels) {
-  for (const DataType type : {DataType::kFloat32, DataType::kFloat16, DataType::kUint8}) {
-    SCOPED_TRACE(to_string(type));
-    const auto folder = std::filesystem::path(::testing::TempDir()) /
-                        str_format("penstock-types-{}-{}", to_string(type), getpid());
+  using enum DataType;
+  for (const auto& [type, told] : {std::pair{kFloat32, kFloat32},
+                                   {kFloat16, kFloat16},
+                                   {kUint8, kFloat16},
+                                   {kUint8, kFloat32}}) {
+    SCOPED_TRACE(str_format("{} to {}", to_string(type), to_string(told)));
+    const auto folder =
+        std::filesystem::path(::testing::TempDir()) /
+        str_format("penstock-types-{}-{}-{}", to_string(type), to_string(told), getpid());
     const auto manifest =
-        load_manifest(model_testing::write_model_folder(level_teller(type), folder));
+        load_manifest(model_testing::write_model_folder(level_teller(type, told), folder));
     ASSERT_TRUE(manifest) << manifest.error().message();
     EXPECT_EQ(manifest->preprocess.type, type);
     const auto inference = FrameInference::open(device_, *manifest, {.workers = 1});

@@ -12,6 +12,7 @@
 
 #include "penstock/base/str_format.h"
 #include "penstock/exec/frame_runner.h"
+#include "penstock/exec/half_outputs.h"
 
 namespace penstock {
 namespace {
@@ -79,7 +80,7 @@ class OpenedFrameInference final : public FrameInference {
                                            }};
     auto executor = SharedBatchExecutor::create(
         executor_options, [&](int worker) -> Result<std::unique_ptr<BatchRunner>> {
-          auto decoder = create_decoder(stage_.manifest, options.decode);
+          auto decoder = create_decoder(with_widened_outputs(stage_.manifest), options.decode);
           if (!decoder) return std::unexpected(std::move(decoder).error());
           return make_frame_runner(stage_, caches_[static_cast<std::size_t>(worker)],
                                    std::move(*decoder));

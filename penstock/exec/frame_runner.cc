@@ -7,6 +7,7 @@
 
 #include "penstock/base/str_format.h"
 #include "penstock/exec/batch_assembly.h"
+#include "penstock/exec/half_outputs.h"
 
 namespace penstock {
 namespace {
@@ -104,6 +105,12 @@ class FrameRunner final : public BatchRunner {
     for (const Tensor& output : *outputs) in_flight_.push_back(output.ready);
     // All outputs of a run carry its one fence.
     const Stamp inferred = stamp(outputs->empty() ? Fence() : outputs->front().ready);
+    if (stage_.manifest.task != "raw") {
+      if (auto widened = widen_outputs(*stage_.device, *outputs, in_flight_); !widened) {
+        for (const Item& item : items) results[item.index] = std::unexpected(widened.error());
+        return;
+      }
+    }
     TimePoint decode_begun = TimePoint::min();
     for (std::size_t i = 0; i < items.size(); ++i) {
       const Item& item = items[i];

@@ -38,10 +38,11 @@ struct FrameReading {
 
 struct RunOptions {
   Source source;
-  std::filesystem::path model;     ///< manifest.json
-  std::string model_name;          ///< For the report.
-  std::string task = "detection";  ///< The model's; says what the summary is about.
-  std::string licence;             ///< For the report.
+  std::filesystem::path model;                     ///< manifest.json
+  std::vector<std::filesystem::path> model_files;  ///< What else the model consists of.
+  std::string model_name;                          ///< For the report.
+  std::string task = "detection";                  ///< The model's; says what the summary is about.
+  std::string licence;                             ///< For the report.
   std::string device = "cpu";
   std::string policy = "throughput";
   std::optional<float> threshold;  ///< Unset: the manifest's.

@@ -48,6 +48,11 @@ Result<void> check_paths(const RunOptions& options) {
       return fail(ErrorKind::kInvalidArgument,
                   str_format("output '{}' is the model's manifest", path.string()));
     }
+    for (const fs::path& file : options.model_files) {
+      if (!same_file(path, file)) continue;
+      return fail(ErrorKind::kInvalidArgument,
+                  str_format("output '{}' is a file of the model", path.string()));
+    }
     for (std::size_t j = 0; j < i; ++j) {
       if (outputs[j]->empty() || !same_file(path, *outputs[j])) continue;
       return fail(ErrorKind::kInvalidArgument, str_format("outputs '{}' and '{}' are one file",

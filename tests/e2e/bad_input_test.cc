@@ -448,10 +448,15 @@ TEST_F(SameFile, GivenTheSourceAsOutput_WhenRun_ThenUsageErrorAndTheSourceIsKept
   EXPECT_FALSE(fs::exists(json_)) << "created before the check";
 }
 
-TEST_F(SameFile, GivenTheManifestAsOutput_WhenRun_ThenUsageErrorAndItIsKept) {
-  const std::string manifest = read_text(model_);
+TEST_F(SameFile, GivenAFileOfTheModelAsOutput_WhenRun_ThenUsageErrorAndItIsKept) {
+  const fs::path onnx = fs::path(model_).parent_path() / "model.onnx";
+  const std::string manifest = read_text(model_), network = read_text(onnx);
   expect_refused(model_, "is the model's manifest");
+  expect_refused(onnx, "is a file of the model");
+  fs::create_symlink(onnx, folder_ / "soft.onnx");
+  expect_refused(folder_ / "soft.onnx", "is a file of the model");
   EXPECT_EQ(read_text(model_), manifest);
+  EXPECT_EQ(read_text(onnx), network);
 }
 
 TEST_F(SameFile, GivenOneFileForTwoOutputs_WhenItDoesNotExistYet_ThenUsageError) {

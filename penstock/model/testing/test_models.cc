@@ -260,8 +260,8 @@ std::string manifest_json(const TestModel& model, const std::string& onnx_sha256
                               : str_format(", \"keypoints\": [{}]", json_strings(model.keypoints));
   const PreprocessSpec& p = model.preprocess;
   const std::string postprocess = model.postprocess.empty()
-                                      ? str_format(R"("threshold": {}, "iou_threshold": {})",
-                                                   model.threshold, model.iou_threshold)
+                                      ? str_format(R"("threshold": {}, "iou_threshold": {}{})",
+                                                   model.threshold, model.iou_threshold, keypoints)
                                       : model.postprocess;
   return str_format(
       R"({{
