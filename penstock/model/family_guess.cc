@@ -3,32 +3,16 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 
 #include "penstock/base/str_format.h"
+#include "penstock/model/family_fits.h"
 
 namespace penstock {
 namespace {
 
-// More boxes than an end-to-end head or a transformer answers; grids have more rows.
+/// More boxes than an end-to-end head or a transformer answers; grids have more rows.
 constexpr std::int64_t kMostQueries = 1500;
-
-/// The fixed size of a dimension, -1 when it is open.
-std::int64_t side(const TensorSpec& spec, std::size_t i) {
-  return i < spec.dims.size() && spec.dims[i].is_fixed() ? spec.dims[i].minimum : -1;
-}
-
-std::string shape_of(const TensorSpec& spec) {
-  std::string text;
-  for (std::size_t i = 0; i < spec.dims.size(); ++i) {
-    text += i == 0 ? "" : ",";
-    text += side(spec, i) < 0 ? "?" : std::to_string(side(spec, i));
-  }
-  return str_format("'{}' [{}]", spec.name, text);
-}
-
-std::size_t rank(const TensorSpec& spec) { return spec.dims.size(); }
 
 std::int64_t grid_cells(const GuessInput& input) {
   std::int64_t cells = 0;
@@ -38,165 +22,207 @@ std::int64_t grid_cells(const GuessInput& input) {
   return cells;
 }
 
-using Guess = std::optional<FamilyGuess>;
+std::int64_t labels_of(const GuessInput& input) { return static_cast<std::int64_t>(input.labels); }
+std::int64_t second(const GuessInput& input) { return side_of(input.outputs[0], 1); }
+std::int64_t third(const GuessInput& input) { return side_of(input.outputs[0], 2); }
 
-Guess guess_nanodet(const GuessInput& input) {
-  if (input.outputs.size() != 6) return std::nullopt;
-  std::int64_t classes = 0;
-  int distributions = 0;
+bool is_made_by(const GuessInput& input, std::string_view operation) {
+  return std::ranges::find(input.made_by, operation) != input.made_by.end();
+}
+
+bool is_named(const GuessInput& input, std::initializer_list<std::string_view> words) {
+  std::string name = input.outputs[0].name;
+  for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return std::ranges::any_of(
+      words, [&](std::string_view word) { return name.find(word) != std::string::npos; });
+}
+
+// Whether outputs that can be a family's are likely to be, among those of the known task. Some
+// layouts can be told apart by the size of the model's input only.
+
+bool always(const GuessInput&, const FamilyGuess&) { return true; }
+bool when_asked(const GuessInput& input, const FamilyGuess&) { return !input.task.empty(); }
+
+bool has_columns(const GuessInput& input) {
+  const std::int64_t rows = third(input), values = second(input);
+  return values > 0 && (rows == grid_cells(input) || (rows < 0 && !input.task.empty()) ||
+                        (rows < 0 && values == 4 + labels_of(input)) || rows > 2 * values);
+}
+bool has_queries(const GuessInput& input) {
+  return second(input) > 0 && second(input) <= kMostQueries;
+}
+
+bool tells_yolov8(const GuessInput& input, const FamilyGuess& guess) {
+  return guess.classes > 0 && has_columns(input);
+}
+bool tells_yolov5(const GuessInput& input, const FamilyGuess&) {
+  return second(input) == 3 * grid_cells(input);
+}
+bool tells_yolox(const GuessInput& input, const FamilyGuess&) {
+  return second(input) == grid_cells(input);
+}
+bool tells_end_to_end(const GuessInput& input, const FamilyGuess&) {
+  // One class makes six values of a grid's row, two make six of a query.
+  const bool grid = second(input) == grid_cells(input) || second(input) == 3 * grid_cells(input);
+  const bool other = input.labels == 2 || (input.labels == 1 && grid);
+  return has_queries(input) && (input.end_to_end.value_or(false) || !other);
+}
+bool tells_rtdetr(const GuessInput& input, const FamilyGuess&) {
+  return input.outputs.size() == 2 || has_queries(input);
+}
+bool tells_pose(const GuessInput& input, const FamilyGuess&) {
+  return (input.task == "pose" || input.keypoints > 0) && has_columns(input);
+}
+bool tells_end_to_end_pose(const GuessInput& input, const FamilyGuess&) {
+  return (input.task == "pose" || input.keypoints > 0) && has_queries(input);
+}
+bool tells_obb(const GuessInput& input, const FamilyGuess& guess) {
+  return when_asked(input, guess) && has_columns(input);
+}
+bool tells_end_to_end_obb(const GuessInput& input, const FamilyGuess& guess) {
+  return when_asked(input, guess) && has_queries(input);
+}
+bool tells_seg(const GuessInput& input, const FamilyGuess&) {
+  return input.end_to_end != std::optional(true);
+}
+bool tells_classification(const GuessInput& input, const FamilyGuess& guess) {
+  return !input.task.empty() || is_made_by(input, "Softmax") ||
+         (input.labels > 0 && guess.classes == input.labels) ||
+         is_named(input, {"logit", "prob", "score", "class"});
+}
+bool tells_embedding(const GuessInput& input, const FamilyGuess&) {
+  return !input.task.empty() || is_made_by(input, "LpNormalization") ||
+         is_named(input, {"embed", "feat"});
+}
+bool tells_semantic(const GuessInput& input, const FamilyGuess& guess) {
+  if (!input.task.empty() || guess.classes == 0) return true;
+  // Three channels, or one, may be a picture or a depth.
+  return guess.classes == input.labels || guess.classes > 3 || is_made_by(input, "Softmax") ||
+         is_made_by(input, "Sigmoid");
+}
+
+struct Family {
+  std::string_view name;
+  std::string_view task;
+  std::string_view layout;
+  FamilyFit (*fit)(const GuessInput&);
+  bool (*tells)(const GuessInput&, const FamilyGuess&);
+};
+
+/// The first that is likely is taken.
+constexpr std::array kFamilies{
+    Family{"nanodet", "detection", "[N, cells, classes] and [N, cells, 44] of three strides",
+           fit_nanodet, always},
+    Family{"ssd", "detection", "[1, 1, boxes, 7], or boxes, classes, scores and count", fit_ssd,
+           always},
+    Family{"yolo-end-to-end-seg", "instance-segmentation",
+           "[N, boxes, 6 + masks] and [N, masks, h, w]", fit_end_to_end_seg, always},
+    Family{"yolov8-seg", "instance-segmentation",
+           "[N, 4 + classes + masks, rows] and [N, masks, h, w]", fit_yolov8_seg, tells_seg},
+    Family{"movenet", "pose", "[N, 1, 17, 3] or [N, 6, 56]", fit_movenet, always},
+    Family{"yolov8-pose", "pose", "[N, 4 + classes + keypoints x 2 or 3, rows]", fit_yolov8_pose,
+           tells_pose},
+    Family{"yolo-end-to-end-pose", "pose", "[N, boxes, 6 + keypoints x 2 or 3]",
+           fit_end_to_end_pose, tells_end_to_end_pose},
+    Family{"yolo-end-to-end", "detection", "[N, boxes, 6]", fit_end_to_end, tells_end_to_end},
+    Family{"yolov8", "detection", "[N, 4 + classes, rows]", fit_yolov8, tells_yolov8},
+    Family{"yolov5", "detection", "[N, rows, 5 + classes]", fit_yolov5, tells_yolov5},
+    Family{"yolox", "detection", "[N, cells, 5 + classes]", fit_yolox, tells_yolox},
+    Family{"rtdetr", "detection", "[N, queries, 4 + classes], or logits and boxes", fit_rtdetr,
+           tells_rtdetr},
+    Family{"yolo-end-to-end-obb", "oriented-detection", "[N, boxes, 7]", fit_end_to_end_obb,
+           tells_end_to_end_obb},
+    Family{"yolov8-obb", "oriented-detection", "[N, 4 + classes + 1, rows]", fit_yolov8_obb,
+           tells_obb},
+    Family{"embedding", "embedding", "[N, values] or [N, values, 1, 1]", fit_embedding,
+           tells_embedding},
+    Family{"classification", "classification",
+           "[N, classes], [N, classes, 1, 1] or [N, 1, 1, classes]", fit_classification,
+           tells_classification},
+    Family{"semantic", "semantic-segmentation",
+           "[N, classes, h, w], [N, h, w, classes] or integers [N, h, w]", fit_semantic,
+           tells_semantic},
+    Family{"raw", "raw", "any", fit_raw, when_asked},
+};
+
+std::string shapes_text(const GuessInput& input) {
+  std::string shapes;
   for (const TensorSpec& output : input.outputs) {
-    if (rank(output) != 3) return std::nullopt;
-    if (side(output, 2) == 44) {
-      ++distributions;
-    } else {
-      classes = side(output, 2);
-    }
+    shapes += (shapes.empty() ? "" : ", ") + shape_text(output);
   }
-  if (distributions != 3 || classes < 1) return std::nullopt;
-  return FamilyGuess{"nanodet", std::size_t(classes),
-                     "six outputs, three of them box distributions of 44 values"};
+  return shapes;
 }
 
-Guess guess_ssd(const GuessInput& input) {
-  const auto& outputs = input.outputs;
-  if (outputs.size() == 1 && rank(outputs[0]) == 4 && side(outputs[0], 3) == 7) {
-    return FamilyGuess{
-        "ssd", 0, str_format("output {} is a list of seven values a box", shape_of(outputs[0]))};
+std::unexpected<Error> unknown(const GuessInput& input) {
+  const std::string shapes = shapes_text(input);
+  std::string help = "give --family if you know it";
+  if (input.task.empty() && fit_classification(input)) {
+    return fail(ErrorKind::kUnsupported,
+                str_format("outputs like {} may be classes or an embedding; give --task "
+                           "classification (and --labels) or --task embedding, or --family raw, "
+                           "which keeps the outputs as they are",
+                           shapes));
   }
-  if (outputs.size() != 4) return std::nullopt;
-  const auto boxes = std::ranges::count_if(
-      outputs, [](const TensorSpec& o) { return rank(o) == 3 && side(o, 2) == 4; });
-  const auto lists = std::ranges::count_if(
-      outputs, [](const TensorSpec& o) { return rank(o) == 2 || rank(o) == 1; });
-  if (boxes != 1 || lists != 3) return std::nullopt;
-  return FamilyGuess{"ssd", 0, "four outputs: boxes, and three lists"};
-}
-
-Guess guess_pair(const GuessInput& input) {
-  if (input.outputs.size() != 2) return std::nullopt;
-  for (const std::size_t boxes : {std::size_t{1}, std::size_t{0}}) {
-    const TensorSpec& logits = input.outputs[1 - boxes];
-    if (rank(logits) == 3 && rank(input.outputs[boxes]) == 3 &&
-        side(input.outputs[boxes], 2) == 4 && side(logits, 2) > 0) {
-      return FamilyGuess{
-          "rtdetr", std::size_t(side(logits, 2)),
-          str_format("logits {} and boxes {}", shape_of(logits), shape_of(input.outputs[boxes]))};
-    }
+  if (input.task.empty() && fit_semantic(input)) {
+    help = "give --task semantic-segmentation if the values are scores of classes";
   }
-  return std::nullopt;
-}
-
-Guess guess_single(const GuessInput& input) {
-  if (input.outputs.size() != 1 || rank(input.outputs[0]) != 3) return std::nullopt;
-  const TensorSpec& output = input.outputs[0];
-  const std::int64_t second = side(output, 1), third = side(output, 2);
-  const auto labels = static_cast<std::int64_t>(input.labels);
-  const auto made = [&](const char* family, std::int64_t classes, const std::string& why) {
-    return FamilyGuess{family, std::size_t(std::max<std::int64_t>(classes, 0)),
-                       str_format("output {} {}", shape_of(output), why)};
-  };
-  const std::int64_t cells = grid_cells(input);
-  if (third == 6 && second > 0 && second <= kMostQueries && labels != 1 && labels != 2) {
-    return made("yolo-end-to-end", 0, "has corners, score and class of each box");
-  }
-  if (second > 4 &&
-      (third == cells || (third < 0 && labels > 0 && second == 4 + labels) || third > 2 * second)) {
-    return made("yolov8", second - 4, "has a column a cell: four box values and the classes");
-  }
-  if (third > 5 && second == 3 * cells) {
-    return made("yolov5", third - 5, "has three rows a cell: box, objectness and the classes");
-  }
-  if (third > 5 && second == cells) {
-    return made("yolox", third - 5, "has a row a cell: box, objectness and the classes");
-  }
-  if (third > 4 && second > 0 && second <= kMostQueries) {
-    return made("rtdetr", third - 4, "has a row a query: box and the classes");
-  }
-  return std::nullopt;
+  return fail(
+      ErrorKind::kUnsupported,
+      str_format("no known family{} has outputs like {}; {}, or --family raw, which keeps "
+                 "the outputs as they are",
+                 input.task.empty() ? "" : str_format(" of task {}", input.task), shapes, help));
 }
 
 }  // namespace
 
 Result<FamilyGuess> guess_family(const GuessInput& input) {
-  for (const auto& guess :
-       {guess_nanodet(input), guess_ssd(input), guess_pair(input), guess_single(input)}) {
-    if (guess) return *guess;
-  }
-  std::string shapes;
-  for (const TensorSpec& output : input.outputs) {
-    shapes += (shapes.empty() ? "" : ", ") + shape_of(output);
-  }
-  return fail(ErrorKind::kUnsupported, str_format("no known family has outputs like {}", shapes));
-}
-
-std::optional<PreprocessSpec> family_preprocess(std::string_view family) {
-  PreprocessSpec spec;
-  spec.scale = 1.0f / 255.0f;
-  spec.fit = Fit::kLetterboxCenter;
-  if (family == "yolov5" || family == "yolov8" || family == "yolo-end-to-end") return spec;
-  if (family == "rtdetr") {
-    spec.fit = Fit::kStretch;
-    return spec;
-  }
-  if (family == "yolox") {
-    spec.order = ChannelOrder::kBgr;
-    spec.scale = 1.0f;
-    spec.fit = Fit::kLetterboxTopLeft;
-    return spec;
-  }
-  return std::nullopt;
-}
-
-std::vector<std::string> labels_of_dictionary(std::string_view text) {
-  constexpr std::size_t kMostLabels = 65536;
-  std::vector<std::string> labels;
-  const auto skip = [&](std::string_view what) {
-    text.remove_prefix(std::min(text.find_first_not_of(what), text.size()));
-  };
-  skip(" ");
-  if (!text.starts_with('{')) return {};
-  text.remove_prefix(1);
-  while (labels.size() < kMostLabels) {
-    skip(", \n");
-    if (text.starts_with('}')) return labels;
-    // Keys may be quoted, as JSON has them.
-    const bool quoted_key = text.starts_with('"') || text.starts_with('\'');
-    if (quoted_key) text.remove_prefix(1);
-    std::size_t key = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), key);
-    if (error != std::errc() || key != labels.size()) return {};
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-    if (quoted_key) text.remove_prefix(std::min<std::size_t>(1, text.size()));
-    skip(": ");
-    if (!text.starts_with('"') && !text.starts_with('\'')) return {};
-    const char quote = text[0];
-    text.remove_prefix(1);
-    std::string label;
-    std::size_t i = 0;
-    for (; i < text.size() && text[i] != quote; ++i) {
-      if (text[i] == '\\' && i + 1 < text.size()) ++i;
-      label += text[i];
+  if (input.outputs.empty()) return fail(ErrorKind::kUnsupported, "the model has no output");
+  for (const Family& family : kFamilies) {
+    if (!input.task.empty() && input.task != family.task) continue;
+    auto guess = family.fit(input);
+    if (!guess || !family.tells(input, *guess)) continue;
+    // 4 + 1 + 17 x 3: people with keypoints, or 52 classes.
+    if (family.name == "yolov8" && guess->classes == 52 && input.task.empty() &&
+        input.labels == 0) {
+      return fail(ErrorKind::kUnsupported,
+                  str_format("outputs like {} may be 52 classes or 17 keypoints; give --task "
+                             "detection or --task pose",
+                             shapes_text(input)));
     }
-    if (i == text.size() || label.find('\0') != std::string::npos) return {};
-    text.remove_prefix(i + 1);
-    labels.push_back(std::move(label));
+    guess->family = family.name;
+    return *guess;
   }
-  return {};
+  return unknown(input);
 }
 
-std::vector<int> integers_in(std::string_view text) {
-  std::vector<int> numbers;
-  while (numbers.size() < 8) {
-    const auto digit = text.find_first_of("0123456789");
-    if (digit == std::string_view::npos) return numbers;
-    text.remove_prefix(digit);
-    int number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || number > 65536) return {};
-    numbers.push_back(number);
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+Result<FamilyGuess> fit_family(std::string_view name, const GuessInput& input) {
+  const auto family = std::ranges::find(kFamilies, name, &Family::name);
+  if (family == kFamilies.end()) {
+    return fail(ErrorKind::kInvalidArgument,
+                str_format("there is no family '{}'; there are {}", name, known_families()));
   }
-  return numbers;
+  auto guess = family->fit(input);
+  if (!guess) {
+    return fail(ErrorKind::kInvalidArgument,
+                str_format("outputs {} do not fit family '{}', whose are {}", shapes_text(input),
+                           name, family->layout));
+  }
+  guess->family = family->name;
+  return *guess;
+}
+
+std::string_view task_of_family(std::string_view name) {
+  const auto family = std::ranges::find(kFamilies, name, &Family::name);
+  return family == kFamilies.end() ? std::string_view() : family->task;
+}
+
+std::string known_families() {
+  std::string names;
+  for (const Family& family : kFamilies) {
+    names += names.empty() ? "" : ", ";
+    names += family.name;
+  }
+  return names;
 }
 
 }  // namespace penstock

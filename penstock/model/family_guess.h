@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which detector family a model's outputs look like, from their shapes alone, and what such models
-// usually take. Facts: docs/manifest.md, families.
+// Which family a model's outputs look like, from their shapes and what else is known of the model,
+// and what such models usually take. Facts: docs/models.md, families.
+//
+//   auto guess = guess_family({.width = 640, .height = 640, .labels = 80, .outputs = specs});
+//   // guess->family == "yolov8", guess->reason == "output 'output0' [1,84,8400] has a column ..."
 #pragma once
 
 #include <cstddef>
@@ -17,23 +20,42 @@
 
 namespace penstock {
 
+/// Zero and empty mean that it is not known.
 struct GuessInput {
   int width = 0, height = 0;  ///< Of the model's input.
-  std::size_t labels = 0;     ///< 0: not known.
-  std::span<const TensorSpec> outputs;
+  std::size_t labels = 0;
+  std::span<const TensorSpec> outputs{};
+  std::span<const std::string> made_by{};  ///< OnnxValueInfo's, of each output.
+  std::string_view task{};
+  std::size_t keypoints = 0;        ///< Of an object.
+  std::size_t keypoint_values = 0;  ///< Of a keypoint: 2 (x, y) or 3 (and a score).
+  std::optional<bool> end_to_end{};
 };
 
 struct FamilyGuess {
-  std::string family;
-  std::size_t classes = 0;  ///< 0: the shapes don't tell.
-  std::string reason;       ///< For the user: which output, which shape.
+  std::string family{};
+  std::size_t classes = 0;    ///< 0: the shapes don't tell.
+  std::size_t keypoints = 0;  ///< Of an object; 0: none.
+  std::string reason{};       ///< For the user: which output, which shape.
 };
 
-/// kUnsupported lists the outputs.
+/// kUnsupported lists the outputs, and names the flag that would decide between what is possible.
 Result<FamilyGuess> guess_family(const GuessInput& input);
+
+/// The same for a family that is given. kInvalidArgument: there is none of that name, or the
+/// outputs are not its; the message has both.
+Result<FamilyGuess> fit_family(std::string_view family, const GuessInput& input);
+
+/// Empty when there is no such family.
+std::string_view task_of_family(std::string_view family);
+/// "nanodet, yolov5, ...".
+std::string known_families();
 
 /// What the family's usual exporters take; nothing where they differ.
 std::optional<PreprocessSpec> family_preprocess(std::string_view family);
+
+/// COCO's names for 17, else "keypoint 0", ...
+std::vector<std::string> usual_keypoints(std::size_t count);
 
 /// "{0: 'person', 1: 'car'}" as Ultralytics writes it: the values in the order of keys 0, 1, ...;
 /// empty when it is anything else.

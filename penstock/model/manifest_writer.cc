@@ -3,63 +3,10 @@
 
 #include <string_view>
 
-#include "penstock/base/json_text.h"
+#include "penstock/base/json_writer.h"
 
 namespace penstock {
 namespace {
-
-/// Objects and arrays with commas where they belong, two spaces a level.
-class JsonWriter {
- public:
-  JsonWriter& key(std::string_view name) {
-    next();
-    append_json_string(text_, name);
-    text_ += ": ";
-    after_key_ = true;
-    return *this;
-  }
-  void string(std::string_view value) {
-    next();
-    append_json_string(text_, value);
-  }
-  template <typename T>
-  void number(T value) {
-    next();
-    append_json_number(text_, value);
-  }
-  void boolean(bool value) {
-    next();
-    text_ += value ? "true" : "false";
-  }
-  void open(char bracket) {
-    next();
-    text_ += bracket;
-    ++depth_;
-    first_ = true;
-  }
-  void close(char bracket) {
-    --depth_;
-    if (!first_) new_line();
-    text_ += bracket;
-    first_ = false;
-  }
-  std::string take() { return std::move(text_) + "\n"; }
-
- private:
-  void next() {
-    if (std::exchange(after_key_, false)) return;
-    if (depth_ == 0) return;
-    if (!first_) text_ += ',';
-    first_ = false;
-    new_line();
-  }
-  void new_line() { text_ += "\n" + std::string(2 * depth_, ' '); }
-
-  std::string text_;
-  std::size_t depth_ = 0;
-  bool first_ = true;
-  bool after_key_ = false;
-};
 
 void write_dimension(JsonWriter& out, const Dimension& dim) {
   if (dim.is_fixed()) return out.number(dim.minimum);

@@ -6,9 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <set>
+#include <string_view>
+#include <unordered_map>
 
 #include "penstock/base/checked.h"
 #include "penstock/base/str_format.h"
@@ -24,6 +27,12 @@ using Bytes = std::span<const std::byte>;
 /// Subgraphs in attributes in subgraphs: exporters reach 3 or 4 (loops in branches).
 constexpr int kMaxNesting = 32;
 constexpr std::size_t kMaxMetadata = 256;
+/// Exporters end with two or three of them; a cycle ends here, too.
+constexpr int kMaxMoves = 16;
+/// Operations whose output has the values of their first input.
+constexpr std::array<std::string_view, 11> kMoves{
+    "Identity", "Reshape", "Flatten",          "Squeeze", "Unsqueeze",     "Transpose",
+    "Cast",     "Dropout", "DequantizeLinear", "Resize",  "QuantizeLinear"};
 constexpr std::size_t kMaxModelBytes = (std::size_t{1} << 31) - 1;
 
 std::optional<DataType> data_type(std::uint64_t onnx) {
@@ -56,10 +65,13 @@ class Walker {
 
   Result<OnnxSummary> model(Bytes message) {
     bool has_graph = false;
+    std::string_view version;
     WireReader reader(message);
     while (reader.next() && !error_) {
       if (reader.is_varint(1)) summary_.ir_version = static_cast<std::int64_t>(reader.value());
       if (reader.is_bytes(2)) summary_.producer = reader.text();
+      if (reader.is_bytes(3)) version = reader.text();
+      if (reader.is_bytes(8)) opset(reader.bytes());
       if (reader.is_bytes(7)) {
         has_graph = true;
         graph(reader.bytes(), 0);
@@ -73,6 +85,11 @@ class Walker {
       corrupt(has_graph ? "it has no IR version" : "it has no graph");
     }
     if (error_) return std::unexpected(*error_);
+    if (!version.empty()) {
+      summary_.producer += summary_.producer.empty() ? "" : " ";
+      summary_.producer += version;
+    }
+    for (OnnxValueInfo& output : summary_.outputs) output.made_by = maker_of(output.name);
     std::erase_if(summary_.inputs,
                   [this](const OnnxValueInfo& v) { return initialisers_.contains(v.name); });
     summary_.external_files.assign(external_.begin(), external_.end());
@@ -85,6 +102,31 @@ class Walker {
   }
   void finish(const WireReader& reader, std::string_view what) {
     if (!reader.ok()) corrupt(str_format("{} is truncated or not protobuf", what));
+  }
+
+  void opset(Bytes message) {
+    std::string_view domain;
+    std::int64_t version = 0;
+    WireReader reader(message);
+    while (reader.next() && !error_) {
+      if (reader.is_bytes(1)) domain = reader.text();
+      if (reader.is_varint(2)) version = static_cast<std::int64_t>(reader.value());
+    }
+    finish(reader, "an operator set");
+    if (domain.empty() || domain == "ai.onnx") summary_.opset = version;
+  }
+
+  /// The operation behind `value`, as OnnxValueInfo::made_by has it.
+  std::string maker_of(std::string_view value) const {
+    std::string_view operation;
+    for (int step = 0; step < kMaxMoves; ++step) {
+      const auto made = makers_.find(value);
+      if (made == makers_.end()) break;
+      operation = made->second.operation;
+      if (std::ranges::find(kMoves, operation) == kMoves.end()) break;
+      value = made->second.first_input;
+    }
+    return std::string(operation);
   }
 
   void metadata(Bytes message) {
@@ -132,11 +174,22 @@ class Walker {
   }
 
   void node(Bytes message, int depth) {
+    Maker maker;
+    bool has_input = false;
+    std::vector<std::string_view> outputs;
     WireReader reader(message);
     while (reader.next() && !error_) {
+      if (reader.is_bytes(1) && !has_input) {
+        maker.first_input = reader.text();
+        has_input = true;
+      }
+      if (reader.is_bytes(2)) outputs.push_back(reader.text());
+      if (reader.is_bytes(4)) maker.operation = reader.text();
       if (reader.is_bytes(5)) attribute(reader.bytes(), depth);
     }
     finish(reader, "a node");
+    if (depth > 0) return;
+    for (const std::string_view output : outputs) makers_.emplace(output, maker);
   }
 
   void attribute(Bytes message, int depth) {
@@ -262,7 +315,14 @@ class Walker {
     }
   }
 
+  /// What makes a value of the top graph; the texts lie in the file's bytes.
+  struct Maker {
+    std::string_view operation;
+    std::string_view first_input;
+  };
+
   const std::size_t file_size_;
+  std::unordered_map<std::string_view, Maker> makers_;
   std::optional<Error> error_;
   OnnxSummary summary_;
   std::set<std::string> initialisers_;

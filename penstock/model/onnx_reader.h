@@ -27,11 +27,15 @@ struct OnnxValueInfo {
   bool has_shape = false;
   /// Fixed sizes; a symbol (or nothing known) has the full symbolic range. Empty for a scalar.
   std::vector<Dimension> dims;
+  /// Of an output: the operation that its values come from ("Softmax"), past those that only move
+  /// or recode them. Empty when no node of the top graph makes it.
+  std::string made_by{};
 };
 
 struct OnnxSummary {
   std::int64_t ir_version = 0;
-  std::string producer;
+  std::int64_t opset = 0;                   ///< Of the default domain; 0: not stated.
+  std::string producer;                     ///< Name, and version where it is stated.
   std::vector<OnnxValueInfo> inputs;        ///< Graph inputs, without those that are initialisers.
   std::vector<OnnxValueInfo> outputs;       ///< Of the top graph.
   std::vector<std::string> external_files;  ///< Locations as written, sorted, each once.

@@ -20,18 +20,26 @@
 
 namespace penstock {
 
-/// What the user states; it wins over anything that the file says.
+/// What the user states; it wins over anything that a file says. Each member is a flag of `penstock
+/// model prepare` of the same name.
 struct PrepareOptions {
   std::string name{};  ///< Empty: the file's name without extension.
+  std::optional<std::string> task{};
   std::optional<std::string> family{};
+  std::vector<std::string> outputs{};  ///< Only these of the model's; empty: all.
   std::vector<std::string> labels{};
+  std::vector<std::string> keypoints{};
   std::optional<int> width{}, height{};  ///< Pixels, for models that leave them open.
   std::optional<ChannelOrder> order{};
   std::optional<float> scale{};
   std::optional<std::array<float, 3>> mean{}, std{};
   std::optional<Fit> fit{};
   std::optional<float> pad{};
-  std::optional<float> threshold{}, iou_threshold{};
+  std::optional<float> threshold{}, iou_threshold{};  ///< 0..1.
+  std::optional<ScoreKind> scores{};
+  std::optional<int> top_k{};  ///< 1..100.
+  bool normalise = false;
+  bool class_agnostic = false;
   std::string licence{};  ///< SPDX; empty: the file's own word, else "NOASSERTION".
 };
 
@@ -43,8 +51,10 @@ struct Preparation {
   std::vector<std::string> notes{};  ///< What was taken from where, one line each.
 };
 
-/// kUnsupported: no family fits, or one fits but something only the user knows is missing; the
-/// message names the flag. kInvalidArgument: an option contradicts the file.
+/// What is believed first: an option, a file beside the model (model_info.h), metadata in the
+/// model, shapes and what is usual for the family. kUnsupported: no family fits, or one fits but
+/// something only the user knows is missing; the message names the flag. kInvalidArgument: two of
+/// these contradict each other; the message names both. kCorrupt: the model, or a file beside it.
 Result<Preparation> plan_preparation(const std::filesystem::path& onnx,
                                      const PrepareOptions& options);
 

@@ -97,8 +97,9 @@ TEST_F(M02, GivenWhatOnlyTheUserKnows_WhenPlanned_ThenTheMessageNamesTheFlag) {
   const auto refusal = [](const Result<Preparation>& plan) {
     return plan ? std::string("was planned") : plan.error().message();
   };
-  EXPECT_THAT(refusal(plan_preparation(file({{1, 10}}), {})),
-              AllOf(HasSubstr("no known family"), HasSubstr("[1,10]"), HasSubstr("--family")));
+  EXPECT_THAT(
+      refusal(plan_preparation(file({{1, 10, 10, 10, 10}}), {})),
+      AllOf(HasSubstr("no known family"), HasSubstr("[1,10,10,10,10]"), HasSubstr("--family")));
   EXPECT_THAT(refusal(plan_preparation(file({{1, 1, 100, 7}}), {})), HasSubstr("--labels"));
   EXPECT_THAT(refusal(plan_preparation(file({{1, 1, 100, 7}}), {.labels = {"a", "b"}})),
               AllOf(HasSubstr("--order"), HasSubstr("--scale"), HasSubstr("--fit")));

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Contract M02 for every task: what is told from shapes, metadata, files beside the model and
+// flags, and what of these contradicts what.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "penstock/base/str_format.h"
+#include "penstock/model/manifest_parser.h"
+#include "penstock/model/manifest_writer.h"
+#include "penstock/model/preparation.h"
+#include "penstock/model/testing/onnx_builder.h"
+#include "penstock/model/testing/temporary_folder.h"
+
+namespace penstock {
+namespace {
+
+using namespace model_testing;  // NOLINT: the suite's own vocabulary
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+using Dims = std::vector<OnnxDim>;
+using Metadata = std::vector<std::pair<std::string, std::string>>;
+
+std::string names(int count) {
+  std::string text = "{";
+  for (int i = 0; i < count; ++i) text += str_format("{}{}: 'thing {}'", i ? ", " : "", i, i);
+  return text + "}";
+}
+
+class M02 : public testing::Test {
+ protected:
+  struct Model {
+    std::vector<Dims> outputs{};
+    Metadata metadata{};
+    Dims input{1, 3, 640, 640};
+    std::string output_name = "output";
+    DataType type = DataType::kFloat32;
+    /// Operations that lead to the only output, the last one first.
+    std::vector<std::string> ends_in{};
+  };
+  std::filesystem::path file(const Model& model) const {
+    OnnxBuilder onnx;
+    onnx.input("images", DataType::kFloat32, model.input);
+    for (std::size_t i = 0; i < model.outputs.size(); ++i) {
+      onnx.output(str_format("{}{}", model.output_name, i), model.type, model.outputs[i]);
+    }
+    std::string value = model.output_name + "0";
+    for (const std::string& operation : model.ends_in) {
+      onnx.node(operation, {value + "_"}, {value});
+      value += "_";
+    }
+    for (const auto& [key, text] : model.metadata) onnx.metadata(key, text);
+    return folder_.write("model.onnx", onnx.build());
+  }
+  Result<Preparation> plan(const Model& model, const PrepareOptions& options = {}) const {
+    return plan_preparation(file(model), options);
+  }
+  std::string refusal(const Model& model, const PrepareOptions& options = {}) const {
+    const auto planned = plan(model, options);
+    return planned ? "was planned as " + planned->manifest.family : planned.error().message();
+  }
+  static PrepareOptions usual_input() {
+    PrepareOptions options;
+    options.order = ChannelOrder::kRgb;
+    options.scale = 1.0f / 255;
+    options.fit = Fit::kStretch;
+    return options;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(M02, GivenExportsOfEveryTask_WhenPlanned_ThenTaskFamilyAndCountsAreRecognised) {
+  struct Case {
+    const char* task;
+    const char* family;
+    std::size_t labels, keypoints;
+    Model model;
+  };
+  const std::vector<Case> cases{
+      {"instance-segmentation", "yolov8-seg", 80, 0, {{{1, 116, 8400}, {1, 32, 160, 160}}}},
+      {"instance-segmentation", "yolov8-seg", 80, 0, {{{1, 32, 160, 160}, {1, 116, 8400}}}},
+      {"instance-segmentation",
+       "yolo-end-to-end-seg",
+       80,
+       0,
+       {{{1, 300, 38}, {1, 32, 160, 160}}, {{"names", names(80)}, {"task", "segment"}}}},
+      {"pose",
+       "yolov8-pose",
+       1,
+       17,
+       {{{1, 56, 8400}}, {{"names", "{0: 'person'}"}, {"task", "pose"}, {"kpt_shape", "[17, 3]"}}}},
+      {"pose",
+       "yolov8-pose",
+       2,
+       4,
+       {{{1, 14, 8400}}, {{"names", names(2)}, {"task", "pose"}, {"kpt_shape", "[4, 2]"}}}},
+      {"pose",
+       "yolo-end-to-end-pose",
+       1,
+       17,
+       {{{1, 300, 57}}, {{"names", "{0: 'person'}"}, {"task", "pose"}, {"kpt_shape", "[17, 3]"}}}},
+      {"pose", "movenet", 1, 17, {{{1, 1, 17, 3}}, {}, {1, 192, 192, 3}}},
+      {"pose", "movenet", 1, 17, {{{1, 6, 56}}, {}, {1, 256, 256, 3}}},
+      {"oriented-detection",
+       "yolov8-obb",
+       15,
+       0,
+       {{{1, 20, 21504}}, {{"names", names(15)}, {"task", "obb"}}, {1, 3, 1024, 1024}}},
+      {"oriented-detection",
+       "yolo-end-to-end-obb",
+       15,
+       0,
+       {{{1, 300, 7}}, {{"names", names(15)}, {"task", "obb"}}, {1, 3, 1024, 1024}}},
+      {"classification",
+       "classification",
+       1000,
+       0,
+       {{{1, 1000}},
+        {{"names", names(1000)}, {"task", "classify"}, {"imgsz", "[224, 224]"}},
+        {1, 3, 224, 224}}},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.family);
+    const auto planned = plan(c.model);
+    ASSERT_TRUE(planned) << planned.error().message();
+    EXPECT_EQ(planned->manifest.task, c.task);
+    EXPECT_EQ(planned->manifest.family, c.family);
+    EXPECT_EQ(planned->manifest.labels.size(), c.labels);
+    EXPECT_EQ(planned->manifest.keypoints.size(), c.keypoints);
+    EXPECT_THAT(planned->notes, Contains(HasSubstr(str_format("family: {} (", c.family))));
+    // What is planned is what the reader of manifests takes.
+    const std::vector<ManifestArtefact> artefacts{
+        {.path = "model.onnx", .sha256 = std::string(64, 'a'), .is_model = true}};
+    const auto read = parse_manifest(
+        to_manifest_json(planned->manifest, artefacts, planned->spdx, planned->confidence));
+    EXPECT_TRUE(read) << read.error().message();
+  }
+}
+
+TEST_F(M02, GivenWholePictureModels_WhenPlannedWithTheirFlags_ThenEachHasItsSettings) {
+  PrepareOptions options = usual_input();
+  options.task = "embedding";
+  options.normalise = true;
+  const Model vector{.outputs = {{"N", 512}}, .input = {"N", 3, 112, 112}};
+  const auto embedding = plan(vector, options);
+  ASSERT_TRUE(embedding) << embedding.error().message();
+  EXPECT_EQ(embedding->manifest.family, "embedding");
+  EXPECT_TRUE(embedding->manifest.normalise);
+  EXPECT_THAT(embedding->manifest.labels, IsEmpty());
+
+  options = usual_input();
+  options.task = "classification";
+  options.top_k = 3;
+  const auto classes = plan(vector, options);
+  ASSERT_TRUE(classes) << classes.error().message();
+  EXPECT_EQ(classes->manifest.labels.size(), 512u);
+  EXPECT_EQ(classes->manifest.top_k, 3);
+  EXPECT_EQ(classes->manifest.threshold, 0.0f);
+
+  options = usual_input();
+  options.family = "raw";
+  const auto raw = plan({.outputs = {{1, 7, 7, 7, 7}, {1}}}, options);
+  ASSERT_TRUE(raw) << raw.error().message();
+  EXPECT_EQ(raw->manifest.task, "raw");
+  EXPECT_EQ(raw->manifest.outputs.size(), 2u);
+
+  options.family.reset();
+  options.outputs = {"output0"};
+  const auto map = plan({.outputs = {{1, 21, 65, 65}, {1, 21, 65, 65}}}, options);
+  ASSERT_TRUE(map) << map.error().message();
+  EXPECT_EQ(map->manifest.family, "semantic");
+  EXPECT_EQ(map->manifest.labels.size(), 21u);
+  EXPECT_EQ(map->manifest.threshold, 0.5f);
+  EXPECT_EQ(map->manifest.outputs.size(), 1u);
+
+  const auto mask = plan(
+      {.outputs = {{1, 64, 64, 1}}, .input = {1, 256, 256, 3}, .ends_in = {"Transpose", "Sigmoid"}},
+      usual_input());
+  ASSERT_TRUE(mask) << mask.error().message();
+  EXPECT_THAT(mask->manifest.labels, ElementsAre("background", "foreground"));
+  EXPECT_EQ(mask->manifest.scores, ScoreKind::kProbabilities);
+}
+
+TEST_F(M02, GivenTheEndOfTheGraph_WhenPlanned_ThenScoresAreWhatItMakes) {
+  const auto scores = [&](const std::vector<std::string>& ends_in) {
+    const auto planned =
+        plan({.outputs = {{1, 10}}, .output_name = "logits", .ends_in = ends_in}, usual_input());
+    EXPECT_TRUE(planned) << planned.error().message();
+    return planned ? std::optional(planned->manifest.scores) : std::nullopt;
+  };
+  EXPECT_EQ(scores({"Softmax", "Gemm"}), ScoreKind::kProbabilities);
+  EXPECT_EQ(scores({"Identity", "Reshape", "Softmax"}), ScoreKind::kProbabilities);
+  EXPECT_EQ(scores({"Cast", "Sigmoid"}), ScoreKind::kProbabilities);
+  EXPECT_EQ(scores({"Gemm", "Softmax"}), ScoreKind::kLogits);
+  EXPECT_EQ(scores({}), ScoreKind::kLogits);
+  PrepareOptions options = usual_input();
+  options.scores = ScoreKind::kProbabilities;
+  const auto given = plan({.outputs = {{1, 10}}, .output_name = "logits"}, options);
+  ASSERT_TRUE(given) << given.error().message();
+  EXPECT_EQ(given->manifest.scores, ScoreKind::kProbabilities);
+  options.scores = ScoreKind::kLogits;
+  EXPECT_THAT(
+      refusal({.outputs = {{1, 10}}, .output_name = "logits", .ends_in = {"Softmax"}}, options),
+      AllOf(HasSubstr("--scores says logits"), HasSubstr("Softmax")));
+}
+
+TEST_F(M02, GivenAGraphThatGoesInACircle_WhenPlanned_ThenTheSearchForItsEndEnds) {
+  OnnxBuilder onnx;
+  onnx.input("images", DataType::kFloat32, {1, 3, 64, 64})
+      .output("logits", DataType::kFloat32, {1, 10})
+      .node("Identity", {"a"}, {"logits"})
+      .node("Reshape", {"logits"}, {"a"});
+  const auto planned = plan_preparation(folder_.write("circle.onnx", onnx.build()), usual_input());
+  ASSERT_TRUE(planned) << planned.error().message();
+  EXPECT_EQ(planned->manifest.scores, ScoreKind::kLogits);
+}
+
+TEST_F(M02, GivenAFileBesideTheModel_WhenPlanned_ThenItWinsOverMetadataAndGivesWayToFlags) {
+  folder_.write("model.json",
+                R"({"model_info": {"labels": ["a", "b"], "confidence_threshold": 0.4,
+                    "reverse_input_channels": false, "scale_values": "58 57 56"}})");
+  const Model model{.outputs = {{1, 6, 8400}}, .metadata = {{"names", names(2)}}};
+  PrepareOptions options;
+  options.threshold = 0.6f;
+  const auto planned = plan(model, options);
+  ASSERT_TRUE(planned) << planned.error().message();
+  EXPECT_THAT(planned->manifest.labels, ElementsAre("a", "b"));
+  EXPECT_EQ(planned->manifest.threshold, 0.6f);
+  EXPECT_EQ(planned->manifest.preprocess.order, ChannelOrder::kBgr);
+  EXPECT_EQ(planned->manifest.preprocess.scale, 1.0f);
+  EXPECT_THAT(planned->manifest.preprocess.std, ElementsAre(58, 57, 56));
+  EXPECT_EQ(planned->manifest.preprocess.fit, Fit::kLetterboxCenter);
+  EXPECT_THAT(planned->notes, Contains(HasSubstr("labels: 2 (model.json)")));
+  EXPECT_THAT(planned->notes, Contains(HasSubstr("score 0.6 (--threshold)")));
+}
+
+TEST_F(M02, GivenRangesInAModelinfo_WhenPlanned_ThenLevelsGoThere) {
+  const Model model{.outputs = {{1, 10}}, .output_name = "prob"};
+  PrepareOptions options;
+  options.order = ChannelOrder::kRgb;
+  options.fit = Fit::kStretch;
+  const auto ends = [&](const char* ranges) {
+    folder_.write("model.onnx.modelinfo",
+                  str_format("[modelinfo]\nversion=1.0\n[images]\ndir=input\nranges={}\n", ranges));
+    const auto planned = plan(model, options);
+    EXPECT_TRUE(planned) << planned.error().message();
+    std::vector<float> values;
+    for (const float level : {0.0f, 255.0f}) {
+      for (std::size_t c = 0; planned && c < 3; ++c) {
+        const PreprocessSpec& pre = planned->manifest.preprocess;
+        values.push_back((level * pre.scale - pre.mean[c]) / pre.std[c]);
+      }
+    }
+    return values;
+  };
+  const auto near = [](float value) { return testing::FloatNear(value, 1e-5f); };
+  EXPECT_THAT(ends("-1,1"), ElementsAre(near(-1), near(-1), near(-1), near(1), near(1), near(1)));
+  EXPECT_THAT(ends("0,1;-2,2;0,255"), ElementsAre(near(0), near(-2), near(0), near(1), near(2),
+                                                  testing::FloatNear(255, 1e-3f)));
+}
+
+TEST_F(M02, GivenContradictions_WhenPlanned_ThenTheMessageNamesBoth) {
+  const Model yolo{.outputs = {{1, 84, 8400}}};
+  PrepareOptions options;
+  options.task = "pose";
+  options.family = "yolov8";
+  EXPECT_THAT(refusal(yolo, options), AllOf(HasSubstr("--family"), HasSubstr("--task"),
+                                            HasSubstr("pose"), HasSubstr("detection")));
+  EXPECT_THAT(refusal(yolo, {.family = "nanodet"}),
+              AllOf(HasSubstr("--family"), HasSubstr("nanodet"), HasSubstr("[1,84,8400]")));
+  EXPECT_THAT(refusal(yolo, {.family = "yolov99"}), HasSubstr("there is no family 'yolov99'"));
+  EXPECT_THAT(refusal(yolo, {.labels = {"a", "b"}}),
+              AllOf(HasSubstr("2 labels for 80 classes"), HasSubstr("--labels")));
+  EXPECT_THAT(refusal({.outputs = {{1, 84, 8400}}, .metadata = {{"end2end", "True"}}}),
+              AllOf(HasSubstr("end2end"), HasSubstr("yolov8"), HasSubstr("--family")));
+  EXPECT_THAT(refusal({.outputs = {{1, 56, 8400}},
+                       .metadata = {{"task", "pose"}, {"kpt_shape", "[16, 3]"}}}),
+              HasSubstr("of task pose"));
+  options = {};
+  options.keypoints = {"left", "right"};
+  EXPECT_THAT(refusal({.outputs = {{1, 1, 17, 3}}, .input = {1, 192, 192, 3}}, options),
+              AllOf(HasSubstr("2 keypoints (--keypoints)"), HasSubstr("17")));
+  EXPECT_THAT(refusal(yolo, options), AllOf(HasSubstr("--keypoints"), HasSubstr("detection")));
+  options = {};
+  options.top_k = 3;
+  EXPECT_THAT(refusal(yolo, options), AllOf(HasSubstr("--top-k"), HasSubstr("detection")));
+  options = {};
+  options.threshold = 1.5f;
+  EXPECT_THAT(refusal(yolo, options), AllOf(HasSubstr("--threshold"), HasSubstr("0..1")));
+  EXPECT_THAT(refusal({.outputs = {{1, 84, "rows"}}, .input = {1, 3, "h", "w"}},
+                      {.width = 640, .height = 640}),
+              HasSubstr("no known family"));
+}
+
+TEST_F(M02, GivenAFileBesideThatIsWrong_WhenPlanned_ThenTheMessageNamesItAndTheModel) {
+  const Model yolo{.outputs = {{1, 84, 8400}}};
+  const auto with = [&](const std::string& text) {
+    folder_.write("model.onnx.modelinfo", "[modelinfo]\nversion=1.0\n" + text);
+    return refusal(yolo);
+  };
+  EXPECT_THAT(with("[images]\ndir=input\ndims=1,3,320,320\n"),
+              AllOf(HasSubstr("model.onnx.modelinfo"), HasSubstr("[1,3,320,320]"),
+                    HasSubstr("[1,3,640,640]")));
+  EXPECT_THAT(with("[output0]\ntype=uint8\n"), AllOf(HasSubstr("uint8"), HasSubstr("float32")));
+  EXPECT_THAT(with("[other]\ndims=1\n"), HasSubstr("'other', which the model has not"));
+  EXPECT_THAT(with("group-id=ssd-mobilenet-v1-variant-1-out\n"),
+              AllOf(HasSubstr("model.onnx.modelinfo"), HasSubstr("ssd"), HasSubstr("[1,84,8400]")));
+  EXPECT_THAT(with("odd\n"), AllOf(HasSubstr("model.onnx.modelinfo"), HasSubstr("line 3")));
+  EXPECT_EQ(with("[images]\ndir=input\ndims=-1,3,640,-1\n"), "was planned as yolov8");
+  // The only input may have another name there.
+  EXPECT_EQ(with("[picture]\ndir=input\ndims=1,3,640,640\n"), "was planned as yolov8");
+}
+
+TEST_F(M02, GivenWhatMayBeTwoThings_WhenPlanned_ThenTheMessageNamesTheFlagThatDecides) {
+  EXPECT_THAT(refusal({.outputs = {{1, 56, 8400}}}),
+              AllOf(HasSubstr("52 classes"), HasSubstr("--task pose")));
+  EXPECT_THAT(refusal({.outputs = {{1, 512}}}),
+              AllOf(HasSubstr("--task classification"), HasSubstr("--task embedding"),
+                    HasSubstr("--family raw")));
+  EXPECT_THAT(refusal({.outputs = {{1, 1, 640, 640}}}),
+              AllOf(HasSubstr("--task semantic-segmentation"), HasSubstr("--family raw")));
+  EXPECT_THAT(refusal({.outputs = {{1, 2, 3, 4, 5}}}), HasSubstr("--family raw"));
+  PrepareOptions options;
+  options.task = "classification";
+  EXPECT_THAT(refusal({.outputs = {{1, 512}}}, options),
+              AllOf(HasSubstr("--order"), HasSubstr("--scale"), HasSubstr("--fit")));
+  options.task = "detection";
+  const auto detection = plan({.outputs = {{1, 56, 8400}}}, options);
+  ASSERT_TRUE(detection) << detection.error().message();
+  EXPECT_EQ(detection->manifest.labels.size(), 52u);
+}
+
+TEST_F(M02, GivenMetadataOfATask_WhenAFlagSaysAnother_ThenTheFlagWins) {
+  PrepareOptions options = usual_input();
+  options.family = "raw";
+  const auto raw =
+      plan({.outputs = {{1, 84, 8400}}, .metadata = {{"task", "detect"}, {"names", names(80)}}},
+           options);
+  ASSERT_TRUE(raw) << raw.error().message();
+  EXPECT_EQ(raw->manifest.task, "raw");
+  EXPECT_THAT(raw->manifest.labels, IsEmpty());
+  EXPECT_THAT(raw->notes, Contains(AllOf(HasSubstr("not used"), HasSubstr("metadata 'task'"))));
+}
+
+TEST_F(M02, GivenAnOpenSize_WhenItIsNoMultipleOfTheStride_ThenBothAreNamed) {
+  const Model model{.outputs = {{1, 84, "rows"}},
+                    .metadata = {{"names", names(80)}, {"stride", "32"}},
+                    .input = {1, 3, "h", "w"}};
+  PrepareOptions options;
+  options.width = 640;
+  options.height = 500;
+  EXPECT_THAT(refusal(model, options),
+              AllOf(HasSubstr("--height"), HasSubstr("500"), HasSubstr("stride"), HasSubstr("32")));
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Preparation: how a frame becomes the model's input, and the licence.
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "penstock/base/str_format.h"
+#include "penstock/model/preparation_plan.h"
+
+namespace penstock {
+namespace {
+
+std::string_view to_text(Fit fit) {
+  switch (fit) {
+    case Fit::kStretch:
+      return "stretched";
+    case Fit::kLetterboxCenter:
+      return "letterboxed";
+    case Fit::kLetterboxTopLeft:
+      return "letterboxed at the top left";
+  }
+  return "";
+}
+
+/// What is usual where nobody says; nothing where exporters differ.
+std::optional<std::pair<PreprocessSpec, std::string>> usual(const PlanState& state) {
+  const Manifest& manifest = state.manifest();
+  if (auto known = family_preprocess(manifest.family)) {
+    return std::pair(*known, str_format("usual for {}", manifest.family));
+  }
+  if (manifest.family == "classification" && state.said.is_ultralytics) {
+    PreprocessSpec spec;
+    spec.scale = 1.0f / 255.0f;
+    return std::pair(spec, std::string("usual for Ultralytics' classifiers, which crop the middle "
+                                       "instead of stretching"));
+  }
+  return std::nullopt;
+}
+
+template <typename T>
+void take(const Stated<T>& said, T& place, std::set<std::string>& sources) {
+  if (!said) return;
+  place = *said;
+  sources.insert(said.source);
+}
+
+std::string three(const std::array<float, 3>& values) {
+  if (values[0] == values[1] && values[1] == values[2]) return str_format("{:.6g}", values[0]);
+  return str_format("{:.6g} {:.6g} {:.6g}", values[0], values[1], values[2]);
+}
+
+}  // namespace
+
+Result<void> plan_normalisation(PlanState& state) {
+  const Statements& said = state.said;
+  PreprocessSpec& pre = state.manifest().preprocess;
+  const auto known = usual(state);
+  std::string missing;
+  for (const auto& [flag, is_said] :
+       {std::pair("--order", static_cast<bool>(said.order)),
+        std::pair("--scale (and --mean, --std)", static_cast<bool>(said.scale)),
+        std::pair("--fit", static_cast<bool>(said.fit))}) {
+    if (!is_said) missing += str_format("{}{}", missing.empty() ? "" : ", ", flag);
+  }
+  if (!known && !missing.empty()) {
+    return ask(str_format("models of family '{}' differ in what they take; give {}",
+                          state.manifest().family, missing));
+  }
+  std::set<std::string> sources;
+  if (known) {
+    pre.order = known->first.order;
+    pre.scale = known->first.scale;
+    pre.fit = known->first.fit;
+    pre.pad_level = known->first.pad_level;
+    if (!missing.empty()) sources.insert(known->second);
+  }
+  take(said.order, pre.order, sources);
+  take(said.scale, pre.scale, sources);
+  take(said.mean, pre.mean, sources);
+  take(said.std, pre.std, sources);
+  take(said.fit, pre.fit, sources);
+  take(said.pad, pre.pad_level, sources);
+  std::string from;
+  for (const std::string& source : sources)
+    from += str_format("{}{}", from.empty() ? "" : ", ", source);
+  state.note(str_format("preprocessing: {}, (level x {:.6g} - {}) / {}, {} ({})",
+                        pre.order == ChannelOrder::kBgr ? "BGR" : "RGB", pre.scale, three(pre.mean),
+                        three(pre.std), to_text(pre.fit), from));
+  return {};
+}
+
+void plan_licence(PlanState& state) {
+  Preparation& plan = state.plan;
+  const Stated<std::string>& licence = state.said.licence;
+  plan.spdx = licence ? *licence : "NOASSERTION";
+  plan.confidence = !licence          ? "none: neither the file nor a flag says"
+                    : licence.is_flag ? "given by who prepared the model"
+                                      : licence.source;
+  state.note(str_format("licence: {} ({})", plan.spdx, plan.confidence));
+}
+
+}  // namespace penstock
