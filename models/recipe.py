@@ -13,7 +13,7 @@ import numpy as np
 
 from tfjs2onnx import onnx_eval
 from tfjs2onnx.convert import BATCH, convert, serialize
-from tfjs2onnx.graph_model import GraphModel, ModelError, load_graph_model
+from tfjs2onnx.graph_model import GraphModel, ModelError, load_graph_model, tf_dtype
 from tfjs2onnx.reference import evaluate
 
 MODELS = Path(__file__).resolve().parent
@@ -79,10 +79,13 @@ def reference(recipe: dict[str, Any], source: GraphModel, model) -> tuple[dict[s
     rules = recipe["convert"]
     generator = np.random.default_rng(20240229)
     batch = 2 if rules["dynamic_batch"] else 1
-    inputs = {
-        value.name: generator.normal(size=(batch, *source.nodes[value.name].get("shape")[1:])).astype(np.float32)
-        for value in model.graph.input
-    }
+    inputs = {}
+    for value in model.graph.input:
+        node = source.nodes[value.name]
+        shape = (batch, *node.get("shape")[1:])
+        levels = tf_dtype(node.get("dtype")) is not np.float32
+        values = generator.integers(0, 256, shape) if levels else generator.normal(size=shape)
+        inputs[value.name] = values.astype(np.float32)
     items = [
         evaluate(source, {name: array[i : i + 1] for name, array in inputs.items()}, list(rules["outputs"].values()))
         for i in range(batch)

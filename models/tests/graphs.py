@@ -15,6 +15,8 @@ _DTYPES = {"float32": "DT_FLOAT", "int32": "DT_INT32"}
 
 
 def attribute(value: Any) -> dict[str, Any]:
+    if isinstance(value, dict):
+        return value
     if isinstance(value, bool):
         return {"b": value}
     if isinstance(value, str):
@@ -36,9 +38,14 @@ class Graph:
         self.weights: list[dict] = []
         self.data = b""
 
-    def input(self, shape: list[int], name: str = "x") -> str:
+    @staticmethod
+    def type_of(dtype: str) -> dict[str, str]:
+        """An attribute that is a type."""
+        return {"type": _DTYPES[dtype]}
+
+    def input(self, shape: list[int], name: str = "x", dtype: str = "float32") -> str:
         dims = [{"size": str(size)} for size in shape]
-        attr = {"dtype": {"type": "DT_FLOAT"}, "shape": {"shape": {"dim": dims}}}
+        attr = {"dtype": self.type_of(dtype), "shape": {"shape": {"dim": dims}}}
         self.nodes.append({"name": name, "op": "Placeholder", "attr": attr})
         return name
 

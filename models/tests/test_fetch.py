@@ -200,6 +200,13 @@ class Recipes(unittest.TestCase):
                     self.assertIn(key, recipe)
                 self.assertEqual(len(recipe["labels"]), len(set(recipe["labels"])))
 
+    def test_poses_have_the_17_coco_keypoints_and_masks_a_threshold(self):
+        for name in ("movenet-lightning", "movenet-thunder"):
+            post = recipes.load_recipe(name)["postprocess"]
+            self.assertEqual((len(post["keypoints"]), post["keypoints"][0], post["keypoints"][16]),
+                             (17, "nose", "right ankle"))  # fmt: skip
+        self.assertEqual(recipes.load_recipe("selfie-segmentation")["postprocess"]["scores"], "probabilities")
+
     def test_nanodet_has_the_80_coco_labels(self):
         labels = recipes.load_recipe("nanodet")["labels"]
         self.assertEqual((len(labels), labels[0], labels[16], labels[79]), (80, "person", "dog", "toothbrush"))

@@ -21,7 +21,14 @@ def random(*shape: int) -> np.ndarray:
     return RANDOM.normal(size=shape).astype(np.float32)
 
 
-class Conversion(unittest.TestCase):
+class Seeded(unittest.TestCase):
+    def setUp(self) -> None:
+        """The same numbers for a test, whichever tests run before it."""
+        global RANDOM
+        RANDOM = np.random.default_rng(5)
+
+
+class Conversion(Seeded):
     def check(self, graph: Graph, *outputs: str, want: list | None = None, shape=(1, 5, 6, 4)) -> None:
         """Converts with an open batch; a batch of two must give what the TFJS graph gives for each."""
         model = graph.model(*outputs)
@@ -61,7 +68,94 @@ def naive_conv(x, weights, strides, dilations, padding, depthwise):
     return out
 
 
+class Picking(Seeded):
+    """Integers, and operations that change the number of axes: batch 1."""
+
+    def check(self, graph: Graph, output: str, want, x: np.ndarray) -> None:
+        model = graph.model(output)
+        onnx_model = convert(model, {"out": output})
+        for got in (
+            evaluate(model, {"x": x}, [output])[0],
+            ReferenceEvaluator(onnx_model).run(None, {"x": x.astype(np.float32)})[0],
+            onnx_eval.run(onnx_model, {"x": x.astype(np.float32)})["out"],
+        ):
+            np.testing.assert_allclose(got, want, rtol=1e-6, atol=2e-5)
+
+    def test_the_place_of_the_largest_value_is_found_and_read(self):
+        graph = Graph()
+        graph.input([1, 3, 4, 2])
+        graph.constant("flat", [1, 12, 2], "int32")
+        graph.constant("one", 1, "int32")
+        graph.constant("four", 4, "int32")
+        graph.constant("zeros", [[0, 0]], "int32")
+        graph.constant("channels", [[0, 1]], "int32")
+        graph.node("Reshape", ["x", "flat"])
+        graph.node("ArgMax", ["Reshape", "one"], output_type=Graph.type_of("int32"))
+        graph.node("FloorDiv", ["ArgMax", "four"])
+        graph.node("Mul", ["FloorDiv", "four"])
+        graph.node("Sub", ["ArgMax", "Mul"])
+        graph.node("Pack", ["zeros", "FloorDiv", "Sub", "channels"], axis=2)
+        graph.node("GatherNd", ["x", "Pack"])
+        x = random(1, 3, 4, 2)
+        x[0, 2, 1, 0] = x[0, 1, 3, 1] = 9
+        self.check(graph, "GatherNd", [[9, 9]], x)
+        self.check(graph, "FloorDiv", [[2, 1]], x)
+        self.check(graph, "Sub", [[1, 3]], x)
+
+    def test_axes_come_and_go(self):
+        graph = Graph()
+        graph.input([1, 2, 3])
+        graph.constant("axis", 3, "int32")
+        graph.node("Unpack", ["x"], axis=1, num=2)
+        graph.node("SquaredDifference", ["Unpack", "Unpack:1"])
+        graph.node("ExpandDims", ["x", "axis"])
+        graph.node("Squeeze", ["ExpandDims"], squeeze_dims=[0, 3])
+        graph.node("AddN", ["Squeeze", "Squeeze", "Squeeze"])
+        x = random(1, 2, 3)
+        self.check(graph, "SquaredDifference", (x[:, 0] - x[:, 1]) ** 2, x)
+        self.check(graph, "AddN", 3 * x[0], x)
+
+    def test_an_integer_picture_becomes_a_float_input(self):
+        graph = Graph()
+        graph.input([1, 2, 2, 3], dtype="int32")
+        graph.node("Cast", ["x"], DstT=Graph.type_of("float32"))
+        graph.node("Relu", ["Cast"])
+        x = np.arange(12, dtype=np.int32).reshape(1, 2, 2, 3)
+        self.check(graph, "Relu", x, x)
+        graph.node("AddV2", ["x", "x"])
+        with self.assertRaisesRegex(ModelError, "AddV2"):
+            convert(graph.model("Relu"), {"out": "Relu"})
+
+    def test_floors_are_not_handled_for_fractions(self):
+        graph = Graph()
+        graph.input([1, 2])
+        graph.node("FloorDiv", ["x", "x"])
+        with self.assertRaisesRegex(ModelError, "integers"):
+            convert(graph.model("FloorDiv"), {"out": "FloorDiv"})
+
+
 class Convolutions(Conversion):
+    def test_a_transposed_conv_is_the_gradient_of_a_conv(self):
+        for padding, kernel, size in (("SAME", 2, (10, 12)), ("SAME", 3, (9, 12)), ("VALID", 3, (11, 13))):
+            with self.subTest(padding=padding, kernel=kernel, size=size):
+                weights = random(kernel, kernel, 3, 4)
+                graph = Graph()
+                graph.input([1, 5, 6, 4])
+                graph.constant("size", [1, *size, 3], "int32")
+                graph.constant("w", weights)
+                graph.node("Conv2DBackpropInput", ["size", "w", "x"], padding=padding, strides=[1, 2, 2, 1])
+
+                def transposed(x):
+                    # <conv(e), x> for every unit picture e is the transposed conv's value there.
+                    out = np.zeros((1, *size, 3))
+                    for at in np.ndindex(*size, 3):
+                        unit = np.zeros((1, *size, 3))
+                        unit[(0, *at)] = 1
+                        out[(0, *at)] = np.sum(naive_conv(unit, weights, [2, 2], [1, 1], padding, False) * x)
+                    return out
+
+                self.check(graph, "Conv2DBackpropInput", want=[transposed])
+
     def test_conv_matches_six_loops_for_strides_dilations_and_paddings(self):
         for op, padding, stride, dilation, kernel in itertools.product(
             ("Conv2D", "DepthwiseConv2dNative"), ("SAME", "VALID"), (1, 2), (1, 2), ((3, 3), (2, 3), (1, 1))

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from typing import Mapping
 
+import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
 from .emitter import OPSET, Emitter, Value
-from .graph_model import GraphModel, ModelError, split_name, tf_dtype
+from .graph_model import GraphModel, ModelError, Node, split_name, tf_dtype
 from .ops import HANDLERS, Context
 
 BATCH = "N"
@@ -19,6 +20,7 @@ _IR_VERSION = 8
 def convert(model: GraphModel, outputs: Mapping[str, str], dynamic_batch: bool = False) -> onnx.ModelProto:
     """`outputs` maps the names of the ONNX outputs, in order, to TensorFlow tensors ("Identity:0").
 
+    Inputs are float32, also where the TFJS model takes integers.
     With `dynamic_batch` axis 0 of every input and output, 1 in the TFJS model, becomes the symbol N;
     the handlers only emit nodes that do not depend on it.
     """
@@ -39,7 +41,8 @@ def convert(model: GraphModel, outputs: Mapping[str, str], dynamic_batch: bool =
             shape = node.get("shape", [])
             if not shape or min(shape) < 1:
                 raise ModelError(f"input '{node.name}' has the open shape {shape}")
-            inputs.append(emitter.input(node.name, tf_dtype(node.get("dtype")), shape))
+            _require_casts(model, node)
+            inputs.append(emitter.input(node.name, np.float32, shape))
             values[node.name] = [inputs[-1]]
         elif node.op in HANDLERS:
             context = Context(emitter, node, [value_of(name) for name in node.inputs])
@@ -57,6 +60,17 @@ def convert(model: GraphModel, outputs: Mapping[str, str], dynamic_batch: bool =
         emitter.nodes.append(helper.make_node("Identity", [source], [name], name=name))
         graph_outputs.append((name, emitter.elem_type(source), value_of(reference).shape))
     return _assemble(emitter, inputs, graph_outputs, dynamic_batch)
+
+
+def _require_casts(model: GraphModel, placeholder: Node) -> None:
+    """Levels that come as integers become float32 at once: then the input can be float32 itself."""
+    if tf_dtype(placeholder.get("dtype")) is np.float32:
+        return
+    for node in model.nodes.values():
+        if placeholder.name not in [split_name(name)[0] for name in node.inputs]:
+            continue
+        if node.op != "Cast" or tf_dtype(node.get("DstT")) is not np.float32:
+            raise ModelError(f"integer input '{placeholder.name}' is used by {node.op} '{node.name}'")
 
 
 def _assemble(emitter: Emitter, inputs: list[Value], outputs: list[tuple], dynamic: bool) -> onnx.ModelProto:

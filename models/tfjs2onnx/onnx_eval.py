@@ -19,7 +19,8 @@ _OPERATIONS: dict[str, Callable[..., "Array | list[Array]"]] = {
     "Add": np.add,
     "Sub": np.subtract,
     "Mul": np.multiply,
-    "Div": np.divide,
+    "Div": lambda x, y: np.divide(x, y) if x.dtype.kind == "f" else np.trunc(x / y).astype(x.dtype),
+    "Mod": np.mod,
     "Max": np.maximum,
     "Min": np.minimum,
     "Abs": np.abs,
@@ -37,6 +38,10 @@ _OPERATIONS: dict[str, Callable[..., "Array | list[Array]"]] = {
     "Transpose": lambda x, perm: x.transpose(perm),
     "Concat": lambda *xs, axis: np.concatenate(xs, axis),
     "Unsqueeze": lambda x, axes: np.expand_dims(x, tuple(axes)),
+    "Squeeze": lambda x, axes: np.squeeze(x, tuple(axes)),
+    "Cast": lambda x, to: x.astype(helper.tensor_dtype_to_np_dtype(to)),
+    "ArgMax": lambda x, axis, keepdims: np.argmax(x, axis, keepdims=bool(keepdims)),
+    "GatherND": lambda x, indices: x[tuple(np.moveaxis(indices, -1, 0))],
 }
 
 
@@ -83,6 +88,20 @@ def Conv(x, weights, bias=None, *, kernel_shape, strides, pads, dilations, group
         parts.append(total.reshape(n, -1, rows, columns))
     result = np.concatenate(parts, 1)
     return result if bias is None else result + bias.reshape(1, -1, 1, 1)
+
+
+@_op
+def ConvTranspose(x, weights, *, kernel_shape, strides, pads, output_padding) -> Array:
+    n, _, rows, columns = x.shape
+    top, left, bottom, right = pads
+    sizes = [(have - 1) * s + k + extra
+             for have, s, k, extra in zip((rows, columns), strides, kernel_shape, output_padding)]  # fmt: skip
+    out = np.zeros((n, weights.shape[1], *sizes), x.dtype)
+    for i, j in np.ndindex(*kernel_shape):
+        part = np.einsum("nchw,co->nohw", x, weights[:, :, i, j])
+        out[:, :, i : i + (rows - 1) * strides[0] + 1 : strides[0],
+            j : j + (columns - 1) * strides[1] + 1 : strides[1]] += part  # fmt: skip
+    return out[:, :, top : sizes[0] - bottom, left : sizes[1] - right]
 
 
 @_op

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Callable
 
 import numpy as np
+import onnx
+from onnx import helper
 
 from .emitter import NCHW, Emitter, Value
-from .graph_model import ModelError, Node
+from .graph_model import ModelError, Node, tf_dtype
 
 
 @dataclass
@@ -288,3 +290,124 @@ def _sparse_to_dense(c: Context) -> Value:
     for row, index in enumerate(np.asarray(indices).reshape(-1, dense.ndim)):
         dense[tuple(index)] = values if values.ndim == 0 else values[row]
     return Value.of(dense)
+
+
+# Integers, and what picks out of tensors. Shapes change here, so everything is in TensorFlow's order.
+
+
+@handles("Cast")
+def _cast(c: Context) -> Value:
+    wanted = tf_dtype(c.node.get("DstT"))
+    value = c.inputs[0]
+    if value.constant is not None:
+        return Value.of(value.constant.astype(wanted))
+    elem = helper.np_dtype_to_tensor_dtype(np.dtype(wanted))
+    if c.emitter.elem_type(value.name) == elem:
+        return value
+    return c.emit("Cast", [value.name], value.order, to=elem)
+
+
+@handles("ExpandDims")
+def _expand_dims(c: Context) -> Value:
+    value, axis = c.inputs[0], int(c.constant(1))
+    if value.constant is not None:
+        return Value.of(np.expand_dims(value.constant, axis))
+    return c.emit("Unsqueeze", [c.emitter.name_in(value), c.emitter.ints(axis)])
+
+
+@handles("Squeeze")
+def _squeeze(c: Context) -> Value:
+    value = c.inputs[0]
+    axes = c.node.get("squeeze_dims") or [axis for axis, size in enumerate(value.shape) if size == 1]
+    if value.constant is not None:
+        return Value.of(np.squeeze(value.constant, tuple(axes)))
+    return c.emit("Squeeze", [c.emitter.name_in(value), c.emitter.ints(*axes)])
+
+
+@handles("Unpack")
+def _unpack(c: Context) -> list[Value]:
+    value, axis = c.inputs[0], c.node.get("axis", 0) % c.inputs[0].rank
+    count = value.shape[axis]
+    name = c.emitter.name_in(value)
+    parts = [name]
+    if count > 1:
+        parts = c.emitter.emit("Split", [name, c.emitter.ints(*[1] * count)], count, axis=axis)
+    return [c.emit("Squeeze", [part, c.emitter.ints(axis)]) for part in parts]
+
+
+@handles("Pack")
+def _pack(c: Context) -> Value:
+    axis = c.node.get("axis", 0)
+    if all(v.constant is not None for v in c.inputs):
+        return Value.of(np.stack([v.constant for v in c.inputs], axis))
+    e = c.emitter
+    parts = [e.emit("Unsqueeze", [e.name_in(v), e.ints(axis)])[0] for v in c.inputs]
+    return c.emit("Concat", parts, axis=axis % (c.inputs[0].rank + 1))
+
+
+@handles("ArgMax")
+def _arg_max(c: Context) -> Value:
+    axis = int(c.constant(1)) % c.inputs[0].rank
+    # The first of equals, in both.
+    name = c.emitter.emit("ArgMax", [c.emitter.name_in(c.inputs[0])], axis=axis, keepdims=0)[0]
+    wanted = tf_dtype(c.node.get("output_type", "DT_INT64"))
+    return c.emit("Cast", [name], to=helper.np_dtype_to_tensor_dtype(np.dtype(wanted)))
+
+
+@handles("FloorDiv")
+def _floor_div(c: Context) -> Value:
+    e = c.emitter
+    left, right = (e.name_in(v) for v in c.inputs)
+    if e.elem_type(left) == onnx.TensorProto.FLOAT:
+        raise ModelError("only integers are handled")
+    # ONNX divides towards zero; its Mod has the divisor's sign, as Python's.
+    whole = e.emit("Sub", [left, e.emit("Mod", [left, right])[0]])[0]
+    return c.emit("Div", [whole, right])
+
+
+@handles("SquaredDifference")
+def _squared_difference(c: Context) -> Value:
+    order = next(v.order for v in c.inputs if v.constant is None)
+    order = order if c.inputs[0].rank == c.inputs[1].rank else tuple(range(max(v.rank for v in c.inputs)))
+    name = c.emitter.emit("Sub", [_broadcast(c.emitter, v, order) for v in c.inputs])[0]
+    return c.emit("Mul", [name, name], order)
+
+
+@handles("AddN")
+def _add_n(c: Context) -> Value:
+    order = next(v.order for v in c.inputs if v.constant is None)
+    names = [c.emitter.name_in(v, order) for v in c.inputs]
+    total = names[0]
+    for name in names[1:]:
+        total = c.emitter.emit("Add", [total, name])[0]
+    return c.emitter.wrap(total, order)
+
+
+@handles("GatherNd")
+def _gather_nd(c: Context) -> Value:
+    e, indices = c.emitter, c.inputs[1]
+    if indices.constant is not None:
+        at = e.constant(indices.constant.astype(np.int64))
+    else:
+        at = e.emit("Cast", [e.name_in(indices)], to=onnx.TensorProto.INT64)[0]
+    return c.emit("GatherND", [e.name_in(c.inputs[0]), at])
+
+
+@handles("Conv2DBackpropInput")
+def _conv_transpose(c: Context) -> Value:
+    _require_nhwc(c)
+    sizes, weights, data = [int(size) for size in c.constant(0)][1:3], c.constant(1), c.inputs[2]
+    strides = c.node.get("strides")[1:3]
+    kernel = list(weights.shape[:2])
+    before, after, extra = [], [], []
+    for size, have, k, stride in zip(sizes, data.shape[1:3], kernel, strides):
+        surplus = (have - 1) * stride + k - size
+        if surplus > 0 and c.node.get("padding") != "SAME":
+            raise ModelError(f"padding {c.node.get('padding')} does not give {size} of {have}")
+        before.append(max(surplus, 0) // 2)
+        after.append(max(surplus, 0) - max(surplus, 0) // 2)
+        extra.append(max(-surplus, 0))
+    e = c.emitter
+    names = [e.name_in(data, NCHW), e.constant(weights.transpose(3, 2, 0, 1), "weights")]
+    return c.emit("ConvTranspose", names, NCHW, kernel_shape=kernel, strides=strides,
+                  pads=before + after, output_padding=extra)  # fmt: skip

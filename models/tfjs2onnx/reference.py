@@ -12,7 +12,7 @@ from typing import Callable, Mapping
 
 import numpy as np
 
-from .graph_model import GraphModel, ModelError, Node, split_name
+from .graph_model import GraphModel, ModelError, Node, split_name, tf_dtype
 
 Array = np.ndarray
 OPERATIONS: dict[str, Callable[[Node, list[Array]], "Array | list[Array]"]] = {}
@@ -58,6 +58,11 @@ for _names, _function in {
     ("Tanh",): np.tanh,
     ("Exp",): np.exp,
     ("Sqrt",): np.sqrt,
+    ("FloorDiv",): np.floor_divide,
+    ("SquaredDifference",): lambda x, y: np.square(x - y),
+    ("AddN",): lambda *terms: sum(terms[1:], start=terms[0]),
+    ("ExpandDims",): lambda x, axis: np.expand_dims(x, int(axis)),
+    ("GatherNd",): lambda x, indices: x[tuple(np.moveaxis(indices, -1, 0))],
     ("Abs",): np.abs,
     ("Neg",): np.negative,
     ("Identity", "StopGradient"): lambda x: x,
@@ -216,3 +221,43 @@ def _sparse_to_dense(node: Node, values: list[Array]) -> Array:
     if len(rows):
         dense[tuple(rows.T)] = entries
     return dense
+
+
+@operation("Cast")
+def _cast(node: Node, values: list[Array]) -> Array:
+    return values[0].astype(tf_dtype(node.get("DstT")))
+
+
+@operation("Squeeze")
+def _squeeze(node: Node, values: list[Array]) -> Array:
+    return np.squeeze(values[0], tuple(node.get("squeeze_dims") or []) or None)
+
+
+@operation("Unpack")
+def _unpack(node: Node, values: list[Array]) -> list[Array]:
+    return list(np.moveaxis(values[0], node.get("axis", 0), 0))
+
+
+@operation("Pack")
+def _pack(node: Node, values: list[Array]) -> Array:
+    return np.stack(values, node.get("axis", 0))
+
+
+@operation("ArgMax")
+def _arg_max(node: Node, values: list[Array]) -> Array:
+    return np.argmax(values[0], int(values[1])).astype(tf_dtype(node.get("output_type", "DT_INT64")))
+
+
+@operation("Conv2DBackpropInput")
+def _conv_transpose(node: Node, values: list[Array]) -> Array:
+    """Every input pixel adds its share of the kernel to the output; SAME then cuts the edges."""
+    (_, height, width, channels), weights, x = values
+    (down, right), (kh, kw) = node.get("strides")[1:3], weights.shape[:2]
+    n, rows, columns, _ = x.shape
+    full = np.zeros((n, max((rows - 1) * down + kh, height), max((columns - 1) * right + kw, width), channels),
+                    x.dtype)  # fmt: skip
+    for i, j in np.ndindex(kh, kw):
+        part = x @ weights[i, j].T
+        full[:, i : i + (rows - 1) * down + 1 : down, j : j + (columns - 1) * right + 1 : right] += part
+    top, left = (full.shape[1] - height) // 2, (full.shape[2] - width) // 2
+    return full[:, top : top + height, left : left + width]
