@@ -15,7 +15,10 @@ using Command = std::function<int()>;
 Command add_run(CLI::App& app);
 Command add_doctor(CLI::App& app);
 Command add_model(CLI::App& app);
-/// `model prepare`; the function is for add_model to call when it was parsed.
+/// The subcommands of `model`; the functions are for add_model to call when they were parsed.
 Command add_model_prepare(CLI::App& model);
+Command add_model_inspect(CLI::App& model);
+Command add_model_try(CLI::App& model);
+Command add_model_bench(CLI::App& model);
 
 }  // namespace penstock

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/penstock/commands.h"
@@ -123,10 +124,18 @@ Command add_model(CLI::App& app) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   compare_command->add_option("--engine-library", compared->library, "The ONNX Runtime library");
-  const Command prepare = add_model_prepare(*model);
-  CLI::App* prepare_command = model->get_subcommand("prepare");
-  return [flags, compared, compare_command, prepare, prepare_command] {
-    if (prepare_command->parsed()) return prepare();
+  std::vector<std::pair<CLI::App*, Command>> others;
+  const auto add = [&](const char* name, const Command& command) {
+    others.emplace_back(model->get_subcommand(name), command);
+  };
+  add("prepare", add_model_prepare(*model));
+  add("inspect", add_model_inspect(*model));
+  add("try", add_model_try(*model));
+  add("bench", add_model_bench(*model));
+  return [flags, compared, compare_command, others] {
+    for (const auto& [subcommand, command] : others) {
+      if (subcommand->parsed()) return command();
+    }
     return compare_command->parsed() ? compare(*compared) : fetch(*flags);
   };
 }

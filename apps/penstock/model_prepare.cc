@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// penstock model prepare FILE.onnx: from flags to a prepared model, which is opened and whose
-// outputs are matched with its family before it is put in place.
+// penstock model prepare FILE.onnx: from flags to a prepared model, which is opened, whose outputs
+// are matched with its family and which is tried on a picture, if one is given, before it is put in
+// place.
 #include <array>
 #include <cstdio>
 #include <fstream>
@@ -11,8 +12,10 @@
 #include <vector>
 
 #include "apps/penstock/commands.h"
+#include "apps/penstock/model_try.h"
 #include "penstock/base/exit_code.h"
 #include "penstock/base/str_format.h"
+#include "penstock/model/family_guess.h"
 #include "penstock/model/preparation.h"
 #include "penstock/model/session.h"
 #include "penstock/task/output_decoder.h"
@@ -23,8 +26,9 @@ namespace {
 struct Flags {
   std::string file;
   std::string models;
-  std::string labels;
-  std::string order, fit;
+  std::string labels, keypoints;
+  std::string order, fit, scores;
+  std::string picture, out;
   std::string library;
   std::vector<float> mean, std;
   PrepareOptions options;
@@ -36,7 +40,7 @@ int report(const Error& error) {
   return exit_code(error.kind());
 }
 
-Result<std::vector<std::string>> read_labels(const std::string& path) {
+Result<std::vector<std::string>> read_names(const std::string& path) {
   std::ifstream file(path);
   std::vector<std::string> labels;
   for (std::string line; std::getline(file, line);) {
@@ -44,18 +48,29 @@ Result<std::vector<std::string>> read_labels(const std::string& path) {
     labels.push_back(line);
   }
   if (!file.eof())
-    return fail(ErrorKind::kNotFound, str_format("cannot read labels from '{}'", path));
+    return fail(ErrorKind::kNotFound, str_format("cannot read names from '{}'", path));
   while (!labels.empty() && labels.back().empty()) labels.pop_back();
-  if (labels.empty()) return fail(ErrorKind::kCorrupt, str_format("'{}' holds no label", path));
+  if (labels.empty()) return fail(ErrorKind::kCorrupt, str_format("'{}' holds no name", path));
   return labels;
 }
 
 Result<void> take_flags(Flags& flags) {
   PrepareOptions& options = flags.options;
   if (!flags.labels.empty()) {
-    auto labels = read_labels(flags.labels);
+    auto labels = read_names(flags.labels);
     if (!labels) return std::unexpected(labels.error());
     options.labels = *std::move(labels);
+  }
+  if (!flags.keypoints.empty()) {
+    auto keypoints = read_names(flags.keypoints);
+    if (!keypoints) return std::unexpected(keypoints.error());
+    options.keypoints = *std::move(keypoints);
+  }
+  if (!flags.scores.empty()) {
+    options.scores = flags.scores == "logits" ? ScoreKind::kLogits : ScoreKind::kProbabilities;
+  }
+  if (!flags.out.empty() && flags.picture.empty()) {
+    return fail(ErrorKind::kInvalidArgument, "--out is the picture that --try writes; give --try");
   }
   if (!flags.order.empty()) {
     options.order = flags.order == "BGR" ? ChannelOrder::kBgr : ChannelOrder::kRgb;
@@ -73,13 +88,18 @@ Result<void> take_flags(Flags& flags) {
   return {};
 }
 
-/// Opens the model as `run` will, so that what can't run is not prepared.
-Result<void> check_runs(const Preparation& plan, const std::string& library) {
+/// The manifest as it will be, of the file where it lies now.
+Manifest manifest_of(const Preparation& plan) {
   Manifest manifest = plan.manifest;
   manifest.artefact = plan.file;
   std::error_code ignored;
   manifest.folder = std::filesystem::absolute(plan.file, ignored).parent_path();
   manifest.data = plan.data;
+  return manifest;
+}
+
+/// Opens the model as `run` will, so that what can't run is not prepared.
+Result<void> check_runs(const Manifest& manifest, const std::string& library) {
   if (auto decoder = create_decoder(
           manifest, {.threshold = manifest.threshold, .iou_threshold = manifest.iou_threshold});
       !decoder) {
@@ -97,7 +117,13 @@ int prepare(Flags& flags) {
   auto plan = plan_preparation(flags.file, flags.options);
   if (!plan) return report(plan.error());
   for (const std::string& note : plan->notes) std::printf("%s\n", note.c_str());
-  if (auto runs = check_runs(*plan, flags.library); !runs) return report(runs.error());
+  const Manifest planned = manifest_of(*plan);
+  if (auto runs = check_runs(planned, flags.library); !runs) return report(runs.error());
+  if (!flags.picture.empty()) {
+    auto tried = try_model(
+        planned, {.picture = flags.picture, .out = flags.out, .engine_library = flags.library});
+    if (!tried) return report(tried.error());
+  }
   auto manifest = write_prepared(*plan, models_folder(flags.models), flags.replace);
   if (!manifest) return report(manifest.error());
   std::printf("wrote %s; run it with: penstock run --model %s --source VIDEO\n", manifest->c_str(),
@@ -111,13 +137,25 @@ Command add_model_prepare(CLI::App& model) {
   auto flags = std::make_shared<Flags>();
   PrepareOptions& options = flags->options;
   CLI::App* command = model.add_subcommand(
-      "prepare", "Make an ONNX detector a prepared model; says what was taken from where");
+      "prepare", "Make an ONNX file a prepared model; says what was taken from where");
   command->add_option("file", flags->file, "The .onnx file")->required();
   command->add_option("--name", options.name, "Name of the model; default: the file's");
   command->add_option("--models", flags->models, "Folder of prepared models");
-  command->add_option("--family", options.family,
-                      "nanodet, yolov5, yolov8, yolo-end-to-end, yolox, rtdetr or ssd");
+  command->add_option("--task", options.task, "What the model does, e.g. detection")
+      ->check(CLI::IsMember(std::vector<std::string>(kTasks.begin(), kTasks.end())));
+  command->add_option("--family", options.family, "One of " + known_families());
+  command
+      ->add_option("--outputs", options.outputs,
+                   "Only this of the model's outputs; may be given several times")
+      ->allow_extra_args(false);
   command->add_option("--labels", flags->labels, "File with one class name a line");
+  command->add_option("--keypoints", flags->keypoints, "File with one keypoint's name a line");
+  command->add_option("--scores", flags->scores, "What the outputs of classes are")
+      ->check(CLI::IsMember({"logits", "probabilities"}));
+  command->add_option("--top-k", options.top_k, "Classes that are told of a picture")
+      ->check(CLI::Range(1, kMaxTopK));
+  command->add_flag("--normalise", options.normalise, "Divide embeddings by their length");
+  command->add_flag("--class-agnostic", options.class_agnostic, "NMS over all classes at once");
   command->add_option("--width", options.width,
                       "Input width, pixels, where the model leaves it open");
   command->add_option("--height", options.height, "Input height, likewise");
@@ -133,6 +171,9 @@ Command add_model_prepare(CLI::App& model) {
       ->check(CLI::Range(0.0, 1.0));
   command->add_option("--iou-threshold", options.iou_threshold, "Default IoU threshold of NMS")
       ->check(CLI::Range(0.0, 1.0));
+  command->add_option("--try", flags->picture,
+                      "Picture to run the model on first; nothing is written when that fails");
+  command->add_option("--out", flags->out, "With --try: the picture to write, .jpg or .png");
   command->add_option("--licence", options.licence, "SPDX expression of the model's licence");
   command->add_option("--engine-library", flags->library, "The ONNX Runtime library");
   command->add_flag("--replace", flags->replace, "Replace a prepared model of that name");

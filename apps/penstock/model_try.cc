@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/penstock/model_try.h"
+
+#include <gst/gst.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "apps/penstock/commands.h"
+#include "apps/penstock/picture_file.h"
+#include "penstock/base/exit_code.h"
+#include "penstock/base/str_format.h"
+#include "penstock/exec/frame_inference.h"
+
+namespace penstock {
+namespace {
+
+constexpr std::size_t kMostLines = 20;
+
+void say(const std::string& text) { std::printf("%s\n", text.c_str()); }
+
+template <typename T, typename Line>
+void list(const std::vector<T>& items, Line line) {
+  for (std::size_t i = 0; i < std::min(items.size(), kMostLines); ++i) say("  " + line(items[i]));
+  if (items.size() > kMostLines) say(str_format("  and {} more", items.size() - kMostLines));
+}
+
+std::string object_line(const Detection& object) {
+  std::string text = str_format("{} {:.2f} at {:.0f},{:.0f}, {:.0f} x {:.0f}", object.label,
+                                object.confidence, object.x, object.y, object.width, object.height);
+  if (object.rotated) text += str_format(", turned by {:.2f} rad", object.rotated->angle);
+  if (!object.keypoints.empty()) {
+    const auto seen = std::ranges::count_if(object.keypoints,
+                                            [](const Keypoint& k) { return k.confidence >= 0.5f; });
+    text += str_format(", {} of {} keypoints seen", seen, object.keypoints.size());
+  }
+  return text;
+}
+
+void say_found(const Manifest& manifest, const InferenceResult& result) {
+  const std::string& task = manifest.task;
+  if (task == "classification") {
+    say(str_format("classes: {}", result.classes.size()));
+    list(result.classes,
+         [](const Classification& c) { return str_format("{} {:.3f}", c.label, c.confidence); });
+  } else if (task == "semantic-segmentation") {
+    say(str_format("classes in the picture: {}", result.areas.size()));
+    list(result.areas,
+         [](const ClassArea& a) { return str_format("{} {:.1f} %", a.label, 100 * a.fraction); });
+  } else if (task == "embedding") {
+    double square = 0;
+    for (const float value : result.embedding) square += double{value} * double{value};
+    say(str_format("embedding: {} values, length {:.6g}", result.embedding.size(),
+                   std::sqrt(square)));
+  } else if (task == "raw") {
+    say(str_format("tensors: {}", result.device.tensors.size()));
+    list(result.device.tensors, [](const Tensor& t) {
+      return str_format("{} {} {}", t.name, to_string(t.type), to_string(t.shape));
+    });
+  } else {
+    say(str_format("objects: {}", result.objects.size()));
+    list(result.objects, object_line);
+  }
+}
+
+Result<InferenceResult> infer(const Manifest& manifest, const TryOptions& options,
+                              const FramePtr& frame) {
+  auto device = open_device(DeviceId{});
+  if (!device) return std::unexpected(device.error());
+  const DecodeOptions decode{
+      .threshold = options.threshold.value_or(manifest.threshold),
+      .iou_threshold = options.iou_threshold.value_or(manifest.iou_threshold),
+      .class_agnostic = manifest.class_agnostic};
+  auto inference = FrameInference::open(
+      *device, manifest,
+      {.policy = Policy::kLatency, .decode = decode, .engine_library = options.engine_library});
+  if (!inference) return std::unexpected(std::move(inference).error());
+  auto future = (*inference)
+                    ->executor()
+                    .submit({.frame = frame, .roi = {}, .source = {"picture"}, .generation = 0},
+                            WhenFull::kWait);
+  if (!future) return std::unexpected(std::move(future).error());
+  return future->get();
+}
+
+struct Flags {
+  std::string model, models, picture, out, library;
+  std::optional<float> threshold, iou_threshold;
+};
+
+int report(const Error& error) {
+  std::fprintf(stderr, "penstock: %s\n", error.message().c_str());
+  return exit_code(error.kind());
+}
+
+int try_command(const Flags& flags) {
+  auto path = find_model(flags.model, models_folder(flags.models));
+  if (!path) return report(path.error());
+  auto manifest = load_manifest(*path);
+  if (!manifest) return report(manifest.error());
+  auto tried = try_model(*manifest, {.picture = flags.picture,
+                                     .out = flags.out,
+                                     .engine_library = flags.library,
+                                     .threshold = flags.threshold,
+                                     .iou_threshold = flags.iou_threshold});
+  return tried ? kExitOk : report(tried.error());
+}
+
+}  // namespace
+
+Result<void> try_model(const Manifest& manifest, const TryOptions& options) {
+  if (!options.out.empty()) PENSTOCK_TRY(check_picture_name(options.out));
+  gst_init(nullptr, nullptr);
+  auto picture = read_picture(options.picture);
+  if (!picture) return std::unexpected(std::move(picture).error());
+  const FramePtr frame = to_frame(*picture);
+  auto result = infer(manifest, options, frame);
+  if (!result) return std::unexpected(std::move(result).error());
+  say(str_format("tried on {}, {}x{}: preprocess {:.1f} ms, infer {:.1f} ms, decode {:.1f} ms",
+                 options.picture.string(), picture->width, picture->height,
+                 static_cast<double>(result->times.preprocess.count()) / 1e6,
+                 static_cast<double>(result->times.infer.count()) / 1e6,
+                 static_cast<double>(result->times.decode.count()) / 1e6));
+  say_found(manifest, *result);
+  if (options.out.empty()) return {};
+  PENSTOCK_TRY(write_picture(options.out, *std::move(picture), *result));
+  say(str_format("wrote {}", options.out.string()));
+  return {};
+}
+
+Command add_model_try(CLI::App& model) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command =
+      model.add_subcommand("try", "Run a prepared model on one picture and say what it finds");
+  command->add_option("model", flags->model, "Name, folder or manifest")->required();
+  command->add_option("picture", flags->picture, "A JPEG, PNG or other picture")->required();
+  command->add_option("--out", flags->out, "Picture to write, .jpg or .png, with what was found");
+  command->add_option("--threshold", flags->threshold, "Score threshold; default: the model's")
+      ->check(CLI::Range(0.0, 1.0));
+  command->add_option("--iou-threshold", flags->iou_threshold, "IoU threshold, likewise")
+      ->check(CLI::Range(0.0, 1.0));
+  command->add_option("--models", flags->models, "Folder of prepared models");
+  command->add_option("--engine-library", flags->library, "The ONNX Runtime library");
+  return [flags] { return try_command(*flags); };
+}
+
+}  // namespace penstock
