@@ -4,6 +4,8 @@
 // are matched with its family and which is tried on a picture, if one is given, before it is put in
 // place.
 #include <array>
+#include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -15,9 +17,10 @@
 #include "apps/penstock/model_try.h"
 #include "penstock/base/exit_code.h"
 #include "penstock/base/str_format.h"
+#include "penstock/exec/frame_inference.h"
+#include "penstock/exec/half_outputs.h"
 #include "penstock/model/family_guess.h"
 #include "penstock/model/preparation.h"
-#include "penstock/model/session.h"
 #include "penstock/task/output_decoder.h"
 
 namespace penstock {
@@ -31,6 +34,7 @@ struct Flags {
   std::string picture, out;
   std::string library;
   std::vector<float> mean, std;
+  std::vector<std::string> constants;
   PrepareOptions options;
   bool replace = false;
 };
@@ -52,6 +56,28 @@ Result<std::vector<std::string>> read_names(const std::string& path) {
   while (!labels.empty() && labels.back().empty()) labels.pop_back();
   if (labels.empty()) return fail(ErrorKind::kCorrupt, str_format("'{}' holds no name", path));
   return labels;
+}
+
+/// "sizes=640,480".
+Result<InputConstant> read_constant(const std::string& text) {
+  const auto refuse = [&] {
+    return fail(ErrorKind::kInvalidArgument,
+                str_format("--constant '{}' is not NAME=NUMBER,NUMBER,...", text));
+  };
+  const std::size_t equals = text.rfind('=');  // A name may hold one.
+  if (equals == text.npos || equals == 0) return refuse();
+  InputConstant constant{.input = text.substr(0, equals), .values = {}};
+  const char* at = text.data() + equals + 1;
+  const char* const end = text.data() + text.size();
+  while (true) {
+    double value = 0;
+    const auto [rest, error] = std::from_chars(at, end, value);
+    if (error != std::errc() || !std::isfinite(value)) return refuse();
+    constant.values.push_back(value);
+    if (rest == end) return constant;
+    if (*rest != ',') return refuse();
+    at = rest + 1;
+  }
 }
 
 Result<void> take_flags(Flags& flags) {
@@ -83,6 +109,11 @@ Result<void> take_flags(Flags& flags) {
   const auto three = [](const std::vector<float>& v) {
     return std::array<float, 3>{v[0], v[1], v[2]};
   };
+  for (const std::string& text : flags.constants) {
+    auto constant = read_constant(text);
+    if (!constant) return std::unexpected(constant.error());
+    options.constants.push_back(*std::move(constant));
+  }
   if (!flags.mean.empty()) options.mean = three(flags.mean);
   if (!flags.std.empty()) options.std = three(flags.std);
   return {};
@@ -101,14 +132,19 @@ Manifest manifest_of(const Preparation& plan) {
 /// Opens the model as `run` will, so that what can't run is not prepared.
 Result<void> check_runs(const Manifest& manifest, const std::string& library) {
   if (auto decoder = create_decoder(
-          manifest, {.threshold = manifest.threshold, .iou_threshold = manifest.iou_threshold});
+          with_widened_outputs(manifest),
+          {.threshold = manifest.threshold, .iou_threshold = manifest.iou_threshold});
       !decoder) {
     return std::unexpected(std::move(decoder).error().context("give --family or --labels"));
   }
   auto device = open_device(DeviceId{});
   if (!device) return std::unexpected(device.error());
-  auto session = open_session(*device, manifest, {.engine_library = library});
-  if (!session) return std::unexpected(session.error());
+  auto inference = FrameInference::open(
+      *device, manifest,
+      {.workers = 1,
+       .decode = {.threshold = manifest.threshold, .iou_threshold = manifest.iou_threshold},
+       .engine_library = library});
+  if (!inference) return std::unexpected(inference.error());
   return {};
 }
 
@@ -150,6 +186,8 @@ Command add_model_prepare(CLI::App& model) {
       ->allow_extra_args(false);
   command->add_option("--labels", flags->labels, "File with one class name a line");
   command->add_option("--keypoints", flags->keypoints, "File with one keypoint's name a line");
+  command->add_option("--constant", flags->constants,
+                      "NAME=NUMBER,...: what an input that is not the picture always gets");
   command->add_option("--scores", flags->scores, "What the outputs of classes are")
       ->check(CLI::IsMember({"logits", "probabilities"}));
   command->add_option("--top-k", options.top_k, "Classes that are told of a picture")

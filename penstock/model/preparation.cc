@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -29,6 +30,57 @@ Result<TensorSpec> to_spec(const OnnxValueInfo& info, const char* side) {
     spec.dims[0].maximum = std::min(spec.dims[0].maximum, kMaxBatch);
   }
   return spec;
+}
+
+bool may_be_picture(const TensorSpec& spec) {
+  const auto is_three = [](const Dimension& d) { return d.is_fixed() && d.minimum == 3; };
+  return spec.dims.size() == 4 && (is_three(spec.dims[1]) || is_three(spec.dims[3]));
+}
+
+/// The picture first; every other input has its constant.
+Result<void> take_inputs(PlanState& state) {
+  std::vector<TensorSpec> pictures, others;
+  for (const OnnxValueInfo& info : state.summary.inputs) {
+    auto spec = to_spec(info, "input");
+    if (!spec) return std::unexpected(spec.error());
+    const bool is_picture = may_be_picture(*spec) || state.summary.inputs.size() == 1;
+    (is_picture ? pictures : others).push_back(*std::move(spec));
+  }
+  if (pictures.size() != 1) {
+    return ask(
+        str_format("the model has {} inputs, of which {} can be a picture ([N,3,H,W] or "
+                   "[N,H,W,3]); exactly one must be",
+                   state.summary.inputs.size(), pictures.size()));
+  }
+  const TensorSpec& picture = pictures.front();
+  if (picture.type != DataType::kFloat32 && picture.type != DataType::kFloat16 &&
+      picture.type != DataType::kUint8) {
+    return ask(str_format("input '{}' is {}; pictures are float32, float16 or uint8", picture.name,
+                          to_string(picture.type)));
+  }
+  const auto& constants = state.options.constants;
+  for (const TensorSpec& spec : others) {
+    const auto given = std::ranges::find(constants, spec.name, &InputConstant::input);
+    if (given == constants.end()) {
+      return ask(
+          str_format("input '{}' is not the picture; give --constant {}=NUMBER,... for what "
+                     "it gets in every run",
+                     spec.name, spec.name));
+    }
+    state.note(
+        str_format("input: '{}' always gets {} numbers (given)", spec.name, given->values.size()));
+  }
+  for (const InputConstant& constant : constants) {
+    if (!std::ranges::contains(others, constant.input, &TensorSpec::name)) {
+      return contradiction(
+          str_format("--constant: the model has no input '{}' beside the picture", constant.input));
+    }
+  }
+  state.manifest().inputs = std::move(pictures);
+  state.manifest().preprocess.type = state.manifest().inputs.front().type;
+  std::ranges::move(others, std::back_inserter(state.manifest().inputs));
+  state.manifest().constants = constants;
+  return {};
 }
 
 Result<void> take_outputs(PlanState& state) {
@@ -128,19 +180,7 @@ Result<void> take_side(const PlanState& state, Dimension& dim, const char* name,
 }  // namespace
 
 Result<void> plan_tensors(PlanState& state) {
-  const OnnxSummary& summary = state.summary;
-  if (summary.inputs.size() != 1) {
-    return ask(
-        str_format("the model has {} inputs; only models with one, the picture, can be prepared",
-                   summary.inputs.size()));
-  }
-  auto input = to_spec(summary.inputs[0], "input");
-  if (!input) return std::unexpected(input.error());
-  if (input->type != DataType::kFloat32) {
-    return ask(str_format("input '{}' is {}; float32 pictures only so far", input->name,
-                          to_string(input->type)));
-  }
-  state.manifest().inputs.push_back(*std::move(input));
+  PENSTOCK_TRY(take_inputs(state));
   PENSTOCK_TRY(take_outputs(state));
   return check_infos(state);
 }

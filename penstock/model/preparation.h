@@ -40,6 +40,7 @@ struct PrepareOptions {
   std::optional<int> top_k{};  ///< 1..100.
   bool normalise = false;
   bool class_agnostic = false;
+  std::vector<InputConstant> constants{};  ///< For inputs that are not the picture.
   std::string licence{};  ///< SPDX; empty: the file's own word, else "NOASSERTION".
 };
 

@@ -41,6 +41,8 @@ class M02 : public testing::Test {
     std::vector<Dims> outputs{};
     Metadata metadata{};
     Dims input{1, 3, 640, 640};
+    DataType input_type = DataType::kFloat32;
+    std::vector<Dims> more_inputs{};  ///< int64 "more0" and so on.
     std::string output_name = "output";
     DataType type = DataType::kFloat32;
     /// Operations that lead to the only output, the last one first.
@@ -48,7 +50,10 @@ class M02 : public testing::Test {
   };
   std::filesystem::path file(const Model& model) const {
     OnnxBuilder onnx;
-    onnx.input("images", DataType::kFloat32, model.input);
+    onnx.input("images", model.input_type, model.input);
+    for (std::size_t i = 0; i < model.more_inputs.size(); ++i) {
+      onnx.input(str_format("more{}", i), DataType::kInt64, model.more_inputs[i]);
+    }
     for (std::size_t i = 0; i < model.outputs.size(); ++i) {
       onnx.output(str_format("{}{}", model.output_name, i), model.type, model.outputs[i]);
     }
@@ -211,6 +216,49 @@ TEST_F(M02, GivenTheEndOfTheGraph_WhenPlanned_ThenScoresAreWhatItMakes) {
   EXPECT_THAT(
       refusal({.outputs = {{1, 10}}, .output_name = "logits", .ends_in = {"Softmax"}}, options),
       AllOf(HasSubstr("--scores says logits"), HasSubstr("Softmax")));
+}
+
+TEST_F(M02, GivenPicturesOfOtherTypes_WhenPlanned_ThenTheInputsTypeAndScaleFollow) {
+  Model model{.outputs = {{1, 84, 8400}}, .metadata = {{"names", names(80)}}};
+  model.input_type = DataType::kUint8;
+  const auto bytes = plan(model);
+  ASSERT_TRUE(bytes) << bytes.error().message();
+  EXPECT_EQ(bytes->manifest.preprocess.type, DataType::kUint8);
+  EXPECT_EQ(bytes->manifest.preprocess.scale, 1.0f);
+  PrepareOptions scaled;
+  scaled.scale = 0.5f;
+  EXPECT_THAT(refusal(model, scaled), HasSubstr("takes the levels themselves"));
+  model.input_type = DataType::kFloat16;
+  const auto halves = plan(model);
+  ASSERT_TRUE(halves) << halves.error().message();
+  EXPECT_EQ(halves->manifest.preprocess.type, DataType::kFloat16);
+  EXPECT_FLOAT_EQ(halves->manifest.preprocess.scale, 1.0f / 255);
+  model.input_type = DataType::kInt64;
+  EXPECT_THAT(refusal(model), HasSubstr("'images' is int64"));
+}
+
+TEST_F(M02, GivenOtherInputs_WhenPlanned_ThenEachNeedsItsConstant) {
+  Model model{.outputs = {{1, 84, 8400}}, .metadata = {{"names", names(80)}}};
+  model.more_inputs = {{1, 2}};
+  EXPECT_THAT(refusal(model), HasSubstr("give --constant more0=NUMBER"));
+  PrepareOptions options;
+  options.constants = {{.input = "more0", .values = {640, 640}}};
+  const auto planned = plan(model, options);
+  ASSERT_TRUE(planned) << planned.error().message();
+  ASSERT_EQ(planned->manifest.inputs.size(), 2u);
+  EXPECT_EQ(planned->manifest.inputs[0].name, "images");
+  ASSERT_EQ(planned->manifest.constants.size(), 1u);
+  const auto again = parse_manifest(
+      to_manifest_json(planned->manifest,
+                       std::vector{ManifestArtefact{
+                           .path = "model.onnx", .sha256 = std::string(64, 'a'), .is_model = true}},
+                       "MIT", "given"));
+  ASSERT_TRUE(again) << again.error().message();
+  EXPECT_THAT(again->manifest.constants.at(0).values, ElementsAre(640, 640));
+  options.constants.push_back({.input = "more1", .values = {1}});
+  EXPECT_THAT(refusal(model, options), HasSubstr("no input 'more1'"));
+  model.more_inputs = {{1, 3, 64, 64}};
+  EXPECT_THAT(refusal(model, options), HasSubstr("of which 2 can be a picture"));
 }
 
 TEST_F(M02, GivenAGraphThatGoesInACircle_WhenPlanned_ThenTheSearchForItsEndEnds) {

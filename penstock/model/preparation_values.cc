@@ -70,7 +70,8 @@ Result<void> plan_normalisation(PlanState& state) {
   std::set<std::string> sources;
   if (known) {
     pre.order = known->first.order;
-    pre.scale = known->first.scale;
+    // A model of bytes divides by itself.
+    if (pre.type != DataType::kUint8) pre.scale = known->first.scale;
     pre.fit = known->first.fit;
     pre.pad_level = known->first.pad_level;
     if (!missing.empty()) sources.insert(known->second);
@@ -81,6 +82,14 @@ Result<void> plan_normalisation(PlanState& state) {
   take(said.std, pre.std, sources);
   take(said.fit, pre.fit, sources);
   take(said.pad, pre.pad_level, sources);
+  const bool normalises = pre.scale != 1.0f || pre.mean != std::array{0.0f, 0.0f, 0.0f} ||
+                          pre.std != std::array{1.0f, 1.0f, 1.0f};
+  if (pre.type == DataType::kUint8 && normalises) {
+    return contradiction(
+        str_format("input '{}' is uint8 and takes the levels themselves, but a "
+                   "scale, mean or std is given",
+                   pre.input_name));
+  }
   std::string from;
   for (const std::string& source : sources)
     from += str_format("{}{}", from.empty() ? "" : ", ", source);
