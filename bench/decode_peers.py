@@ -29,6 +29,11 @@ def nms(boxes, scores, classes, iou):
     return np.array(kept, dtype=np.int64)
 
 
+def result(boxes, scores, classes):
+    """What a program goes on with: one array an attribute."""
+    return len({"boxes": boxes, "scores": scores, "classes": classes.astype(np.int32)}["boxes"])
+
+
 def corners(x, y, w, h):
     return np.stack([x - w / 2, y - h / 2, x + w / 2, y + h / 2], axis=1)
 
@@ -46,7 +51,7 @@ def yolov8(out, a, coefficients=0):
     keep, top, classes = best(scores, a.threshold)
     boxes = corners(*rows[keep, :4].T)
     kept = nms(boxes, top, classes, a.iou)
-    return rows[keep[kept]], boxes[kept], len(kept)
+    return rows[keep[kept]], boxes[kept], result(boxes[kept], top[kept], classes[kept])
 
 
 def yolov5(out, a):
@@ -54,7 +59,8 @@ def yolov5(out, a):
     rows = rows[rows[:, 4] >= a.threshold]
     keep, top, classes = best(rows[:, 5:] * rows[:, 4:5], a.threshold)
     boxes = corners(*rows[keep, :4].T)
-    return len(nms(boxes, top, classes, a.iou))
+    kept = nms(boxes, top, classes, a.iou)
+    return result(boxes[kept], top[kept], classes[kept])
 
 
 def grid(size):
@@ -75,21 +81,23 @@ def yolox(out, a):
     rows, cells, strides = rows[chosen], cells[chosen], strides[chosen]
     center = (rows[:, :2] + cells) * strides[:, None]
     sides = np.exp(rows[:, 2:4]) * strides[:, None]
-    return len(nms(corners(center[:, 0], center[:, 1], sides[:, 0], sides[:, 1]), top, classes, a.iou))
+    boxes = corners(center[:, 0], center[:, 1], sides[:, 0], sides[:, 1])
+    kept = nms(boxes, top, classes, a.iou)
+    return result(boxes[kept], top[kept], classes[kept])
 
 
 def end_to_end(out, a):
     rows = out[0][0]
     rows = rows[rows[:, 4] >= a.threshold]
     rows = rows[np.argsort(-rows[:, 4], kind="stable")]
-    return len(rows[:, :4].copy())
+    return result(rows[:, :4].copy(), rows[:, 4].copy(), rows[:, 5].astype(np.int32))
 
 
 def rtdetr(out, a):
     rows = out[0][0]
     keep, top, classes = best(rows[:, 4:], a.threshold)
     order = np.argsort(-top, kind="stable")
-    return len(corners(*(rows[keep, :4] * a.size).T)[order])
+    return result(corners(*(rows[keep, :4] * a.size).T)[order], top[order], classes[order])
 
 
 def yolov8_seg(out, a):

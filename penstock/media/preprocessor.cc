@@ -10,6 +10,7 @@
 #include "penstock/base/str_format.h"
 #include "penstock/media/kernels/sampling.h"
 #include "penstock/media/kernels/yuv420_to_tensor.h"
+#include "penstock/media/padded_pool.h"
 
 namespace penstock {
 namespace {
@@ -101,10 +102,16 @@ TensorTarget target_of(const PreprocessSpec& spec) {
 class HostPreprocessor final : public Preprocessor {
  public:
   HostPreprocessor(DevicePtr device, const PreprocessSpec& spec, std::size_t bytes)
-      : device_(std::move(device)), spec_(spec), bytes_(bytes), target_(target_of(spec)) {
+      : device_(std::move(device)),
+        spec_(spec),
+        bytes_(bytes),
+        target_(target_of(spec)),
+        padded_(PaddedPool::create(device_)) {
     shape_ = spec.layout == TensorLayout::kNhwc ? Shape{1, spec.height, spec.width, 3}
                                                 : Shape{1, 3, spec.height, spec.width};
   }
+
+  ~HostPreprocessor() override { padded_->retire(); }
 
   Result<PreprocessedFrame> run(const FramePtr& frame, std::optional<RectI> roi) override;
   const PreprocessSpec& spec() const override { return spec_; }
@@ -112,11 +119,14 @@ class HostPreprocessor final : public Preprocessor {
  private:
   Result<void> accept(const FramePtr& frame) const;
   Result<std::shared_ptr<const SamplingPlan>> plan_for(const VideoFrame& frame, RectI roi);
+  /// The memory of one tensor, padded already where that can be had.
+  Result<PaddedPool::Lent> lend(const std::shared_ptr<const SamplingPlan>& plan);
 
   const DevicePtr device_;
   const PreprocessSpec spec_;
   const std::size_t bytes_;
   const TensorTarget target_;
+  const std::shared_ptr<PaddedPool> padded_;
   Shape shape_;
   const std::shared_ptr<Scratch> scratch_ = std::make_shared<Scratch>();
   // The last geometry; streams rarely change theirs. Jobs in flight keep the one they started with.
@@ -152,6 +162,16 @@ Result<std::shared_ptr<const SamplingPlan>> HostPreprocessor::plan_for(const Vid
   return plan_;
 }
 
+Result<PaddedPool::Lent> HostPreprocessor::lend(const std::shared_ptr<const SamplingPlan>& plan) {
+  const Letterbox& box = plan->box;
+  if (box.scaled_width != box.input_width || box.scaled_height != box.input_height) {
+    return padded_->acquire(bytes_, plan);
+  }
+  auto storage = device_->allocate(bytes_);
+  if (!storage) return std::unexpected(std::move(storage).error());
+  return PaddedPool::Lent{.storage = *std::move(storage), .is_padded = false, .written = nullptr};
+}
+
 Result<PreprocessedFrame> HostPreprocessor::run(const FramePtr& frame, std::optional<RectI> roi) {
   const auto where = [this] {
     return str_format("preprocessing for input '{}' on device '{}'", spec_.input_name,
@@ -162,16 +182,18 @@ Result<PreprocessedFrame> HostPreprocessor::run(const FramePtr& frame, std::opti
   }
   auto plan = plan_for(*frame, roi.value_or(RectI{0, 0, frame->width, frame->height}));
   if (!plan) return std::unexpected(std::move(plan).error().context(where()));
-  auto storage = device_->allocate(bytes_);
-  if (!storage) return std::unexpected(std::move(storage).error().context(where()));
+  auto lent = lend(*plan);
+  if (!lent) return std::unexpected(std::move(lent).error().context(where()));
+  StoragePtr& storage = lent->storage;
 
   // Owners until the fence: `uses`. The job itself holds plain references to what they keep alive.
-  std::vector<Device::Owner> uses{frame, *plan, scratch_, *storage};
+  std::vector<Device::Owner> uses{frame, *plan, scratch_, storage};
   for (int p = 0; p < plane_count(frame->format); ++p) {
     uses.push_back(frame->planes[static_cast<std::size_t>(p)].storage);
   }
   auto job = [source_frame = frame.get(), plan = plan->get(), scratch = scratch_.get(),
-              output = storage->get(), target = target_,
+              output = storage.get(), target = target_, is_padded = lent->is_padded,
+              written = lent->written,
               ledger = &device_->ledger()](const Access& access) mutable -> Result<void> {
     Yuv420Source source;
     source.interleaved_chroma = source_frame->format == PixelFormat::kNv12;
@@ -182,6 +204,7 @@ Result<PreprocessedFrame> HostPreprocessor::run(const FramePtr& frame, std::opti
       source.strides[p] = plane.stride;
     }
     target.data = access.bytes(*output).data();
+    target.has_padding = is_padded;
     {
       const std::lock_guard lock(scratch->mutex);
       scratch->fit(plan->box.crop.width);
@@ -189,6 +212,7 @@ Result<PreprocessedFrame> HostPreprocessor::run(const FramePtr& frame, std::opti
                        yuv_coefficients(source_frame->color.matrix, source_frame->color.range),
                        target, scratch->luma_row.data(), scratch->chroma_row.data());
     }
+    if (written) written->store(true);
     ledger->record(CopyClass::kSweep, "media/preprocess", plan->bytes_read);
     return {};
   };
@@ -199,7 +223,7 @@ Result<PreprocessedFrame> HostPreprocessor::run(const FramePtr& frame, std::opti
       .tensor = {.name = spec_.input_name,
                  .type = spec_.type,
                  .shape = shape_,
-                 .data = {.storage = std::move(*storage), .offset = 0, .size = bytes_},
+                 .data = {.storage = std::move(storage), .offset = 0, .size = bytes_},
                  .ready = std::move(*fence)},
       .letterbox = (*plan)->box};
 }

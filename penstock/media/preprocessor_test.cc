@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <tuple>
 
 #include "penstock/media/test_frames.h"
 #include "penstock/memory/sim/sim_device.h"
@@ -206,6 +207,38 @@ TEST_P(V15, GivenATypeThatPicturesCantHave_WhenCreated_ThenItIsNamed) {
 class V16 : public OnDevice {};
 INSTANTIATE_TEST_SUITE_P(cpu, V16, ::testing::Values("cpu"));
 INSTANTIATE_TEST_SUITE_P(sim, V16, ::testing::Values("sim"));
+
+TEST_P(V16, GivenPaddedTensors_WhenTheyComeBackAndGoAgain_ThenPaddingAndPictureAreRight) {
+  // One after the other, two held at once, other frame sizes and crops between: whatever memory a
+  // tensor gets, all of it is what a new one would hold.
+  auto preprocessor = Preprocessor::create(device_, spec_of(40, 40, Fit::kLetterboxCenter));
+  ASSERT_TRUE(preprocessor);
+  std::vector<PreprocessedFrame> held;
+  int n = 0;
+  for (const auto& [width, height, hold] : {std::tuple{64, 48, false},
+                                            {64, 48, false},
+                                            {64, 48, true},
+                                            {64, 48, true},
+                                            {48, 64, false},
+                                            {64, 48, false},
+                                            {48, 64, true},
+                                            {64, 48, false},
+                                            {64, 64, false},
+                                            {48, 64, false}}) {
+    SCOPED_TRACE(n);
+    const testing::Picture picture = testing::noise(width, height, std::uint32_t(++n));
+    auto got = (*preprocessor)->run(testing::make_frame(*device_, picture));
+    ASSERT_TRUE(got) << got.error().message();
+    const auto values = testing::read_tensor(*device_, got->tensor);
+    const auto wanted =
+        testing::preprocess_oracle(picture, {}, spec_of(40, 40, Fit::kLetterboxCenter));
+    for (std::size_t i = 0; i < wanted.size(); ++i) ASSERT_NEAR(values[i], wanted[i], 2.0) << i;
+    for (const PreprocessedFrame& other : held) {
+      EXPECT_NE(other.tensor.data.storage->address(), got->tensor.data.storage->address());
+    }
+    if (hold) held.push_back(*std::move(got));
+  }
+}
 
 TEST_P(V16, GivenQueuedInputs_WhenLaterFramesArePreprocessed_ThenNoneIsOverwritten) {
   const auto preprocessor = Preprocessor::create(device_, spec_of(24, 24));

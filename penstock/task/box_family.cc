@@ -30,11 +30,11 @@ class BoxDecoder final : public OutputDecoder {
     if (!reader) return std::unexpected(reader.error());
     auto extras = ExtraStorages::allocate(device, reader->extras, shapes, options_.max_objects);
     if (!extras) return std::unexpected(std::move(extras).error());
-    auto outcome =
-        run_detection_steps(device, outputs, options_, steps(*reader, {outputs, item}, *extras));
-    if (!outcome) return std::unexpected(std::move(outcome).error());
-    Decoded decoded{.block = outcome->block};
-    PENSTOCK_TRY(extras->deliver(device, outcome->done, decoded));
+    Result<Decoded> decoded(std::in_place);
+    auto done = run_detection_steps(device, outputs, options_,
+                                    steps(*reader, {outputs, item}, *extras), decoded->block);
+    if (!done) return std::unexpected(std::move(done).error());
+    PENSTOCK_TRY(extras->deliver(device, *done, *decoded));
     return decoded;
   }
 

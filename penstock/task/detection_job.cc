@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "penstock/task/detection_job.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <utility>
 
 namespace penstock {
 
-Result<DetectionOutcome> run_detection_steps(Device& device, std::span<const Tensor> outputs,
-                                             const DecodeOptions& options, DetectionSteps steps) {
+Result<Fence> run_detection_steps(Device& device, std::span<const Tensor> outputs,
+                                  const DecodeOptions& options, DetectionSteps steps,
+                                  DetectionBlock& block) {
   auto storage = device.allocate(sizeof(DetectionBlock));
   if (!storage) return std::unexpected(std::move(storage).error());
 
@@ -19,40 +21,47 @@ Result<DetectionOutcome> run_detection_steps(Device& device, std::span<const Ten
     uses.push_back(output.data.storage);
     after.push_back(output.ready);
   }
-  auto fence = device.submit(
-      std::move(uses), std::move(after),
-      [options, steps = std::move(steps),
-       block_storage = storage->get()](const Access& access) mutable -> Result<void> {
-        std::vector<Candidate> candidates;
-        PENSTOCK_TRY(steps.collect(access, candidates));
-        if (steps.thin) {
-          steps.thin(access, candidates);
-        } else {
-          non_maximum_suppression(candidates, options);
-        }
-        DetectionBlock block{};  // records behind the count are zero, not what the pool held
-        for (const Candidate& candidate : candidates) {
-          block.records[block.count++] = candidate.record;
-        }
-        std::memcpy(access.bytes(*block_storage).data(), &block, sizeof block);
-        if (steps.gather) steps.gather(access, candidates);
-        return {};
-      });
+  auto fence =
+      device.submit(std::move(uses), std::move(after),
+                    [options, steps = std::move(steps),
+                     block_storage = storage->get()](const Access& access) mutable -> Result<void> {
+                      std::vector<Candidate> candidates;
+                      candidates.reserve(64);
+                      PENSTOCK_TRY(steps.collect(access, candidates));
+                      if (steps.thin) {
+                        steps.thin(access, candidates);
+                      } else {
+                        non_maximum_suppression(candidates, options);
+                      }
+                      // Records behind the count are zero, not what the pool held.
+                      std::byte* const bytes = access.bytes(*block_storage).data();
+                      std::memset(bytes, 0, sizeof(DetectionBlock));
+                      candidates.resize(std::min(candidates.size(), std::size_t{kMaxDetections}));
+                      const auto count = static_cast<std::uint32_t>(candidates.size());
+                      std::memcpy(bytes + offsetof(DetectionBlock, count), &count, sizeof count);
+                      std::byte* record = bytes + offsetof(DetectionBlock, records);
+                      for (const Candidate& candidate : candidates) {
+                        std::memcpy(record, &candidate.record, sizeof candidate.record);
+                        record += sizeof candidate.record;
+                      }
+                      if (steps.gather) steps.gather(access, candidates);
+                      return {};
+                    });
   if (!fence) return std::unexpected(std::move(fence).error());
 
-  DetectionBlock block;
   PENSTOCK_TRY(device.read_back(std::as_writable_bytes(std::span(&block, 1)),
                                 {.storage = *storage, .offset = 0, .size = sizeof block}, {*fence},
                                 TransferPurpose::kDetections));
-  return DetectionOutcome{.block = block, .done = *std::move(fence)};
+  return *std::move(fence);
 }
 
 Result<DetectionBlock> run_detection_job(Device& device, std::span<const Tensor> outputs,
                                          const DecodeOptions& options, CollectCandidates collect) {
-  auto outcome =
-      run_detection_steps(device, outputs, options, DetectionSteps{.collect = std::move(collect)});
-  if (!outcome) return std::unexpected(std::move(outcome).error());
-  return outcome->block;
+  Result<DetectionBlock> block(std::in_place);
+  auto done = run_detection_steps(device, outputs, options,
+                                  DetectionSteps{.collect = std::move(collect)}, *block);
+  if (!done) return std::unexpected(std::move(done).error());
+  return block;
 }
 
 std::span<const float> item_values(const Access& access, const StorageRegion& region,

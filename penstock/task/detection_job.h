@@ -34,13 +34,10 @@ struct DetectionSteps {
   std::vector<StoragePtr> storages{};  ///< What `gather` writes; lives until the job is done.
 };
 
-struct DetectionOutcome {
-  DetectionBlock block;
-  Fence done;  ///< The job's.
-};
-
-Result<DetectionOutcome> run_detection_steps(Device& device, std::span<const Tensor> outputs,
-                                             const DecodeOptions& options, DetectionSteps steps);
+/// Reads the records back into `block`; answers the job's fence.
+Result<Fence> run_detection_steps(Device& device, std::span<const Tensor> outputs,
+                                  const DecodeOptions& options, DetectionSteps steps,
+                                  DetectionBlock& block);
 
 /// The same without extras.
 Result<DetectionBlock> run_detection_job(Device& device, std::span<const Tensor> outputs,

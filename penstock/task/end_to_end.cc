@@ -13,8 +13,9 @@ CollectItem collect_end_to_end(const RowValues& head, std::size_t classes, float
   return CollectItem(
       [head, classes, threshold](ItemValues outputs, std::vector<Candidate>& candidates) {
         const auto values = outputs[head.output];
-        for (std::size_t row = 0; row < values.size() / head.width; ++row) {
-          const auto v = values.subspan(row * head.width, head.width);
+        const std::size_t rows = values.size() / head.width;
+        const float* v = values.data();
+        for (std::size_t row = 0; row < rows; ++row, v += head.width) {
           if (!(v[4] >= threshold)) continue;
           // A class that is no number, or none of the labels', is no class.
           if (!(v[5] >= 0.0f && v[5] < 65536.0f)) continue;

@@ -45,8 +45,13 @@ void order_candidates(std::vector<Candidate>& candidates) {
 
 void non_maximum_suppression(std::vector<Candidate>& candidates, const DecodeOptions& options) {
   order_candidates(candidates);
-  // Kept candidates move to the front: [0, kept) is the result so far.
   const auto limit = static_cast<std::size_t>(std::clamp(options.max_objects, 0, kMaxDetections));
+  if (options.iou_threshold >= 1.0f) {
+    // No part is larger than the whole: nothing suppresses anything.
+    if (candidates.size() > limit) candidates.resize(limit);
+    return;
+  }
+  // Kept candidates move to the front: [0, kept) is the result so far.
   std::size_t kept = 0;
   for (std::size_t i = 0; i < candidates.size() && kept < limit; ++i) {
     const DetectionRecord& record = candidates[i].record;

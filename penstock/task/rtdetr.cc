@@ -36,7 +36,10 @@ Result<CollectItem> bind_joined(const BoxModel& model, std::span<const Shape> sh
   return CollectItem([classes = *classes, threshold = model.threshold, scale](
                          ItemValues outputs, std::vector<Candidate>& candidates) {
     const std::size_t width = 4 + classes;
-    for (std::size_t query = 0; query < outputs[0].size() / width; ++query) {
+    std::vector<std::int32_t> reached;
+    scan_rows(outputs[0], width, 4, classes, threshold, reached);
+    for (const std::int32_t position : reached) {
+      const auto query = static_cast<std::size_t>(position);
       const auto values = outputs[0].subspan(query * width, width);
       const BestClass best = best_class(values.subspan(4));
       if (best.class_id < 0 || !(best.score >= threshold)) continue;

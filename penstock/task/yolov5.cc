@@ -22,11 +22,12 @@ Result<BoxReader> bind_yolov5(const BoxModel& model, std::span<const Shape> shap
   return CollectItem([classes = *classes, threshold = model.threshold](
                          ItemValues outputs, std::vector<Candidate>& candidates) {
     const std::size_t width = 5 + classes;
-    const std::size_t rows = outputs[0].size() / width;
-    for (std::size_t row = 0; row < rows; ++row) {
+    std::vector<std::int32_t> reached;
+    // Class scores are at most 1, so most rows end here, and those with NaN.
+    scan_rows(outputs[0], width, 4, 1, threshold, reached);
+    for (const std::int32_t position : reached) {
+      const auto row = static_cast<std::size_t>(position);
       const auto values = outputs[0].subspan(row * width, width);
-      // Class scores are at most 1, so most rows end here. Written so that NaN ends here too.
-      if (!(values[4] >= threshold)) continue;
       const BestClass best = best_class(values.subspan(5));
       const float score = values[4] * best.score;
       if (best.class_id < 0 || !(score >= threshold)) continue;

@@ -5,60 +5,51 @@
 // no objectness).
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <vector>
 
 #include "penstock/base/str_format.h"
 #include "penstock/task/box_family.h"
+#include "penstock/task/kernels/score_scan.h"
 #include "penstock/task/yolo_heads.h"
 
 namespace penstock {
 namespace {
 
-// Rows that are looked at together, so that their best scores stay in the first-level cache while
-// each class's line passes.
-constexpr std::size_t kBlock = 1024;
-
-struct Best {
-  float scores[kBlock];
-  std::int32_t classes[kBlock];
-};
-
-void best_of_block(std::span<const float> values, std::size_t rows, std::size_t classes,
-                   std::size_t first, std::size_t count, Best& best) {
-  std::fill_n(best.scores, count, -1.0f);
-  std::fill_n(best.classes, count, -1);
+/// The highest finite score of one row, the first of equals.
+BestClass best_of_row(const float* scores, std::size_t stride, std::size_t classes) {
+  BestClass best;
   for (std::size_t c = 0; c < classes; ++c) {
-    const float* line = values.data() + (4 + c) * rows + first;
-    const auto class_id = static_cast<std::int32_t>(c);
-    for (std::size_t i = 0; i < count; ++i) {
-      // NaN compares false, infinity is no score.
-      const bool wins = line[i] > best.scores[i] && line[i] <= 3.0e38f;
-      best.scores[i] = wins ? line[i] : best.scores[i];
-      best.classes[i] = wins ? class_id : best.classes[i];
-    }
+    const float score = scores[c * stride];
+    if (!std::isfinite(score) || (best.class_id >= 0 && score <= best.score)) continue;
+    best = {static_cast<std::int32_t>(c), score};
   }
+  return best;
 }
 
 }  // namespace
 
 CollectItem collect_yolov8(const RowValues& head, std::size_t classes, float threshold) {
-  return CollectItem(
-      [head, classes, threshold](ItemValues outputs, std::vector<Candidate>& candidates) {
-        const auto values = outputs[head.output];
-        const std::size_t rows = values.size() / head.width;
-        Best best;
-        for (std::size_t first = 0; first < rows; first += kBlock) {
-          const std::size_t count = std::min(kBlock, rows - first);
-          best_of_block(values, rows, classes, first, count, best);
-          for (std::size_t i = 0; i < count; ++i) {
-            if (best.classes[i] < 0 || !(best.scores[i] >= threshold)) continue;
-            const float* box = values.data() + first + i;
-            candidates.push_back(
-                {.record = box_from_center(box[0], box[rows], box[2 * rows], box[3 * rows],
-                                           best.scores[i], best.classes[i]),
-                 .index = static_cast<std::int32_t>(first + i)});
-          }
-        }
-      });
+  return CollectItem([head, classes, threshold](ItemValues outputs,
+                                                std::vector<Candidate>& candidates) {
+    const auto values = outputs[head.output];
+    const std::size_t rows = values.size() / head.width;
+    std::vector<std::int32_t> reached;
+    for (std::size_t first = 0; first < rows; first += kScanBlock) {
+      const float* block = values.data() + first;
+      reached.clear();
+      scan_columns(block + 4 * rows, rows, classes, std::min(kScanBlock, rows - first), threshold,
+                   reached);
+      for (const std::int32_t i : reached) {
+        const float* box = block + i;
+        const BestClass best = best_of_row(box + 4 * rows, rows, classes);
+        if (best.class_id < 0 || !(best.score >= threshold)) continue;
+        candidates.push_back({.record = box_from_center(box[0], box[rows], box[2 * rows],
+                                                        box[3 * rows], best.score, best.class_id),
+                              .index = static_cast<std::int32_t>(first) + i});
+      }
+    }
+  });
 }
 
 Result<BoxReader> bind_yolov8(const BoxModel& model, std::span<const Shape> shapes) {

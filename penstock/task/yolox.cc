@@ -23,7 +23,6 @@ struct Grid {
 
 void collect_row(std::span<const float> values, const Grid& grid, std::size_t cell, std::size_t row,
                  float threshold, std::vector<Candidate>& candidates) {
-  if (!(values[4] >= threshold)) return;
   const BestClass best = best_class(values.subspan(5));
   const float score = values[4] * best.score;
   if (best.class_id < 0 || !(score >= threshold)) return;
@@ -62,11 +61,18 @@ Result<BoxReader> bind_yolox(const BoxModel& model, std::span<const Shape> shape
   return CollectItem([classes = *classes, threshold = model.threshold, grids](
                          ItemValues outputs, std::vector<Candidate>& candidates) {
     const std::size_t width = 5 + classes;
-    std::size_t row = 0;
+    std::vector<std::int32_t> reached;
+    // Class scores are at most 1, so most rows end here, and those with NaN.
+    scan_rows(outputs[0], width, 4, 1, threshold, reached);
+    auto at = reached.begin();
+    std::size_t first = 0;
     for (const Grid& grid : grids) {
-      for (std::size_t cell = 0; cell < grid.cells; ++cell, ++row) {
-        collect_row(outputs[0].subspan(row * width, width), grid, cell, row, threshold, candidates);
+      for (; at != reached.end() && static_cast<std::size_t>(*at) < first + grid.cells; ++at) {
+        const auto row = static_cast<std::size_t>(*at);
+        collect_row(outputs[0].subspan(row * width, width), grid, row - first, row, threshold,
+                    candidates);
       }
+      first += grid.cells;
     }
   });
 }

@@ -129,12 +129,143 @@ hn::Vec<hn::Rebind<std::uint8_t, DF>> to_elements(DF, std::uint8_t, hn::Vec<DF> 
   return hn::DemoteTo(hn::Rebind<std::uint8_t, DF>(), hn::NearestInt(value));
 }
 
-// One row of pixels, from the blended rows to the tensor. `out` has the row's first element of each
+// The samples that a row's pixels are made of are collected a chunk at a time, by scalar loads: as
+// fast as the gather instructions where those exist, and the same everywhere.
+constexpr std::size_t kChunk = SamplingPlan::kColumnPadding;
+
+// The two neighbours of each of a vector's pixels, as 16-bit lanes with 7 fraction bits.
+template <class D16>
+struct Pairs {
+  hn::Vec<D16> y, u, v;
+};
+
+// From rows that were blended as a whole: for pictures of which most samples are used.
+struct BlendedRows {
+  const std::int16_t* luma_row;
+  const std::int16_t* chroma_row;
+  HWY_ALIGN std::uint32_t luma[kChunk] = {};
+  HWY_ALIGN std::uint64_t chroma[kChunk] = {};  // (U, V) of the left and of the right neighbour.
+
+  void collect(const std::uint16_t* luma_index, const std::uint16_t* chroma_index,
+               std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      std::memcpy(&luma[i], luma_row + luma_index[i], sizeof luma[i]);
+      std::memcpy(&chroma[i], chroma_row + 2 * chroma_index[i], sizeof chroma[i]);
+    }
+  }
+
+  template <class D32>
+  auto pairs(D32 d32, std::size_t i) const {
+    const hn::Repartition<std::int16_t, D32> d16;
+    hn::Vec<D32> left, right;
+    hn::LoadInterleaved2(d32, reinterpret_cast<const std::uint32_t*>(chroma + i), left, right);
+    return Pairs<decltype(d16)>{
+        .y = hn::BitCast(d16, hn::LoadU(d32, luma + i)),
+        .u = hn::OddEven(hn::BitCast(d16, hn::ShiftLeft<16>(right)), hn::BitCast(d16, left)),
+        .v = hn::OddEven(hn::BitCast(d16, right), hn::BitCast(d16, hn::ShiftRight<16>(left)))};
+  }
+};
+
+// Neighbours of the upper row in the low half of `bytes` and of the lower row in the high half,
+// widened and blended.
+template <class D32>
+auto blend_quad(D32 d32, hn::Vec<D32> bytes, std::int16_t weight) {
+  const hn::Repartition<std::int16_t, D32> d16;
+  const auto low = hn::Set(d32, 0xffu);
+  const auto widen = [&](hn::Vec<D32> pair) HWY_ATTR {  // bytes 0 and 1 to 16-bit lanes
+    const auto second = hn::ShiftLeft<8>(hn::AndNot(low, pair));
+    return hn::BitCast(d16, hn::Or(hn::And(pair, low), second));
+  };
+  const auto upper = widen(hn::And(bytes, hn::Set(d32, 0xffffu)));
+  const auto lower = widen(hn::ShiftRight<16>(bytes));
+  const auto difference = hn::ShiftLeft<kFraction>(hn::Sub(lower, upper));
+  return hn::Add(hn::ShiftLeft<kFraction>(upper),
+                 hn::MulFixedPoint15(difference, hn::Set(d16, weight)));
+}
+
+// From the frame's rows themselves, blended after they were collected: for pictures that shrink so
+// much that most samples are used by no pixel. Rows begin at the crop's edge; [0] is the upper one.
+struct FrameRows {
+  std::array<const std::uint8_t*, 2> luma_rows;
+  std::int16_t luma_weight;
+  HWY_ALIGN std::uint32_t luma[kChunk] = {};
+
+  void collect_luma(const std::uint16_t* index, std::size_t count) {
+    gather_quads(luma_rows, index, count, luma);
+  }
+  static void gather_quads(const std::array<const std::uint8_t*, 2>& rows,
+                           const std::uint16_t* index, std::size_t count, std::uint32_t* quads) {
+    for (std::size_t i = 0; i < count; ++i) {
+      std::uint16_t upper, lower;
+      std::memcpy(&upper, rows[0] + index[i], sizeof upper);
+      std::memcpy(&lower, rows[1] + index[i], sizeof lower);
+      quads[i] = upper | (std::uint32_t{lower} << 16);
+    }
+  }
+};
+
+struct Nv12Rows : FrameRows {
+  std::array<const std::uint8_t*, 2> chroma_rows;
+  std::int16_t chroma_weight;
+  HWY_ALIGN std::uint64_t chroma[kChunk] = {};
+
+  void collect(const std::uint16_t* luma_index, const std::uint16_t* chroma_index,
+               std::size_t count) {
+    collect_luma(luma_index, count);
+    for (std::size_t i = 0; i < count; ++i) {
+      std::uint32_t upper, lower;
+      std::memcpy(&upper, chroma_rows[0] + 2 * chroma_index[i], sizeof upper);
+      std::memcpy(&lower, chroma_rows[1] + 2 * chroma_index[i], sizeof lower);
+      chroma[i] = upper | (std::uint64_t{lower} << 32);
+    }
+  }
+
+  template <class D32>
+  auto pairs(D32 d32, std::size_t i) const {
+    const hn::Repartition<std::int16_t, D32> d16;
+    const auto weight = hn::Set(d16, chroma_weight);
+    const auto every_other = hn::Set(d32, 0x00ff00ffu);
+    hn::Vec<D32> upper, lower;  // U, V, U, V of the two neighbours
+    hn::LoadInterleaved2(d32, reinterpret_cast<const std::uint32_t*>(chroma + i), upper, lower);
+    const auto blend = [&](hn::Vec<D32> a, hn::Vec<D32> b) HWY_ATTR {
+      const auto first = hn::BitCast(d16, hn::And(a, every_other));
+      const auto second = hn::BitCast(d16, hn::And(b, every_other));
+      const auto difference = hn::ShiftLeft<kFraction>(hn::Sub(second, first));
+      return hn::Add(hn::ShiftLeft<kFraction>(first), hn::MulFixedPoint15(difference, weight));
+    };
+    return Pairs<decltype(d16)>{.y = blend_quad(d32, hn::LoadU(d32, luma + i), luma_weight),
+                                .u = blend(upper, lower),
+                                .v = blend(hn::ShiftRight<8>(upper), hn::ShiftRight<8>(lower))};
+  }
+};
+
+struct I420Rows : FrameRows {
+  std::array<const std::uint8_t*, 2> u_rows, v_rows;
+  std::int16_t chroma_weight;
+  HWY_ALIGN std::uint32_t u[kChunk] = {};
+  HWY_ALIGN std::uint32_t v[kChunk] = {};
+
+  void collect(const std::uint16_t* luma_index, const std::uint16_t* chroma_index,
+               std::size_t count) {
+    collect_luma(luma_index, count);
+    gather_quads(u_rows, chroma_index, count, u);
+    gather_quads(v_rows, chroma_index, count, v);
+  }
+
+  template <class D32>
+  auto pairs(D32 d32, std::size_t i) const {
+    return Pairs<hn::Repartition<std::int16_t, D32>>{
+        .y = blend_quad(d32, hn::LoadU(d32, luma + i), luma_weight),
+        .u = blend_quad(d32, hn::LoadU(d32, u + i), chroma_weight),
+        .v = blend_quad(d32, hn::LoadU(d32, v + i), chroma_weight)};
+  }
+};
+
+// One row of pixels, from its neighbours to the tensor. `out` has the row's first element of each
 // stored channel; interleaved: out[0] the row's first element.
-template <class T>
+template <class T, class Rows>
 void store_row(const SamplingPlan& plan, const Channels& channels, const TensorTarget& target,
-               const std::int16_t* luma_row, const std::int16_t* chroma_row,
-               std::array<T*, 3> out) {
+               Rows& rows, std::array<T*, 3> out) {
   const hn::ScalableTag<float> df;
   const hn::RebindToSigned<decltype(df)> d32;
   const hn::RebindToUnsigned<decltype(df)> du32;
@@ -146,41 +277,24 @@ void store_row(const SamplingPlan& plan, const Channels& channels, const TensorT
   const Channels ch = channels;
   const bool interleaved = target.interleaved;
   const bool bgr = target.bgr;
-  const std::uint16_t* const luma_index = plan.luma_columns.index.data();
-  const std::uint16_t* const chroma_index = plan.chroma_columns.index.data();
   const std::uint32_t* const luma_weights = plan.luma_columns.weights.data();
   const std::uint32_t* const chroma_weights = plan.chroma_columns.weights.data();
   const auto limit = [&](hn::Vec<decltype(df)> value, const Channel& c) HWY_ATTR {
     return hn::Min(hn::Max(value, hn::Set(df, c.low)), hn::Set(df, c.high));
   };
 
-  // Pairs of neighbours are collected a chunk at a time by scalar loads: as fast as the gather
-  // instructions where those exist, and the same everywhere.
-  constexpr std::size_t kChunk = SamplingPlan::kColumnPadding;
-  HWY_ALIGN std::uint32_t luma_pairs[kChunk] = {};
-  HWY_ALIGN std::uint64_t chroma_pairs[kChunk] = {};
   for (std::size_t start = 0; start < width; start += kChunk) {
     const std::size_t count = std::min(kChunk, width - start);
-    for (std::size_t i = 0; i < count; ++i) {
-      std::memcpy(&luma_pairs[i], luma_row + luma_index[start + i], sizeof luma_pairs[i]);
-      std::memcpy(&chroma_pairs[i], chroma_row + 2 * chroma_index[start + i],
-                  sizeof chroma_pairs[i]);
-    }
+    rows.collect(plan.luma_columns.index.data() + start, plan.chroma_columns.index.data() + start,
+                 count);
     for (std::size_t i = 0; i < count; i += lanes) {
       const std::size_t x = start + i;
       const auto y_weights = hn::BitCast(d16, hn::LoadU(du32, luma_weights + x));
       const auto uv_weights = hn::BitCast(d16, hn::LoadU(du32, chroma_weights + x));
-      const auto y_pair = hn::BitCast(d16, hn::LoadU(du32, luma_pairs + i));
-      hn::Vec<decltype(du32)> left, right;  // (U, V) of the left and of the right neighbour
-      hn::LoadInterleaved2(du32, reinterpret_cast<const std::uint32_t*>(chroma_pairs + i), left,
-                           right);
-      const auto u_pair =
-          hn::OddEven(hn::BitCast(d16, hn::ShiftLeft<16>(right)), hn::BitCast(d16, left));
-      const auto v_pair =
-          hn::OddEven(hn::BitCast(d16, right), hn::BitCast(d16, hn::ShiftRight<16>(left)));
-      const auto y = hn::ConvertTo(df, hn::WidenMulPairwiseAdd(d32, y_pair, y_weights));
-      const auto u = hn::ConvertTo(df, hn::WidenMulPairwiseAdd(d32, u_pair, uv_weights));
-      const auto v = hn::ConvertTo(df, hn::WidenMulPairwiseAdd(d32, v_pair, uv_weights));
+      const auto pairs = rows.pairs(du32, i);
+      const auto y = hn::ConvertTo(df, hn::WidenMulPairwiseAdd(d32, pairs.y, y_weights));
+      const auto u = hn::ConvertTo(df, hn::WidenMulPairwiseAdd(d32, pairs.u, uv_weights));
+      const auto v = hn::ConvertTo(df, hn::WidenMulPairwiseAdd(d32, pairs.v, uv_weights));
 
       auto r = hn::MulAdd(v, hn::Set(df, ch.r.v), hn::Set(df, ch.r.base));
       auto g = hn::MulAdd(v, hn::Set(df, ch.g.v), hn::Set(df, ch.g.base));
@@ -230,10 +344,14 @@ struct Canvas {
   T* data;
   std::size_t plane;
   bool interleaved;
+  bool is_padded;
   std::array<T, 3> padding;  // In the output's order.
 
   Canvas(const TensorTarget& target, std::size_t pixels)
-      : data(static_cast<T*>(target.data)), plane(pixels), interleaved(target.interleaved) {
+      : data(static_cast<T*>(target.data)),
+        plane(pixels),
+        interleaved(target.interleaved),
+        is_padded(target.has_padding) {
     const auto& rgb = target.padding;
     const std::array<float, 3> order{target.bgr ? rgb[2] : rgb[0], rgb[1],
                                      target.bgr ? rgb[0] : rgb[2]};
@@ -242,6 +360,7 @@ struct Canvas {
 
   // `count` pixels from pixel `start` in row-major order.
   void pad(std::size_t start, std::size_t count) const {
+    if (is_padded) return;
     if (!interleaved) {
       for (std::size_t c = 0; c < 3; ++c) std::fill_n(data + c * plane + start, count, padding[c]);
       return;
@@ -264,6 +383,8 @@ void run(const SamplingPlan& plan, const Yuv420Source& source, const YuvCoeffici
   const auto crop_width = static_cast<std::size_t>(box.crop.width);
   const std::size_t pixel = target.interleaved ? 3 : 1;
   const Canvas<T> canvas(target, plane);
+  // Where a row is blended faster as a whole than at the pixels that need it.
+  const bool shrinks = crop_width >= 4 && 2 * crop_width >= 5 * scaled;
 
   const auto row_of = [&](std::size_t p, std::int32_t row, std::size_t x) {
     return source.planes[p] + static_cast<std::size_t>(row) * source.strides[p] + x;
@@ -274,21 +395,38 @@ void run(const SamplingPlan& plan, const Yuv420Source& source, const YuvCoeffici
   for (std::size_t i = 0; i < static_cast<std::size_t>(box.scaled_height); ++i, at += width) {
     const RowTap luma = plan.luma_rows[i];
     const RowTap chroma = plan.chroma_rows[i];
-    blend_row(row_of(0, luma.first, crop_x), row_of(0, luma.second, crop_x), luma.weight,
-              crop_width, luma_row);
-    if (source.interleaved_chroma) {
-      blend_row(row_of(1, chroma.first, crop_x), row_of(1, chroma.second, crop_x), chroma.weight,
-                crop_width, chroma_row);
-    } else {
-      blend_rows_interleaved(
-          row_of(1, chroma.first, crop_x / 2), row_of(1, chroma.second, crop_x / 2),
-          row_of(2, chroma.first, crop_x / 2), row_of(2, chroma.second, crop_x / 2), chroma.weight,
-          crop_width / 2, chroma_row);
-    }
     canvas.pad(at, pad_x);
     T* first = canvas.data + pixel * (at + pad_x);
-    store_row<T>(plan, channels, target, luma_row, chroma_row,
-                 {first, first + plane, first + 2 * plane});
+    const std::array<T*, 3> out{first, first + plane, first + 2 * plane};
+    if (shrinks) {
+      const auto both = [&](std::size_t p, const RowTap& tap, std::size_t x) {
+        return std::array{row_of(p, tap.first, x), row_of(p, tap.second, x)};
+      };
+      if (source.interleaved_chroma) {
+        Nv12Rows rows{{both(0, luma, crop_x), luma.weight}, both(1, chroma, crop_x), chroma.weight};
+        store_row<T>(plan, channels, target, rows, out);
+      } else {
+        I420Rows rows{{both(0, luma, crop_x), luma.weight},
+                      both(1, chroma, crop_x / 2),
+                      both(2, chroma, crop_x / 2),
+                      chroma.weight};
+        store_row<T>(plan, channels, target, rows, out);
+      }
+    } else {
+      blend_row(row_of(0, luma.first, crop_x), row_of(0, luma.second, crop_x), luma.weight,
+                crop_width, luma_row);
+      if (source.interleaved_chroma) {
+        blend_row(row_of(1, chroma.first, crop_x), row_of(1, chroma.second, crop_x), chroma.weight,
+                  crop_width, chroma_row);
+      } else {
+        blend_rows_interleaved(
+            row_of(1, chroma.first, crop_x / 2), row_of(1, chroma.second, crop_x / 2),
+            row_of(2, chroma.first, crop_x / 2), row_of(2, chroma.second, crop_x / 2),
+            chroma.weight, crop_width / 2, chroma_row);
+      }
+      BlendedRows rows{luma_row, chroma_row};
+      store_row<T>(plan, channels, target, rows, out);
+    }
     canvas.pad(at + pad_x + scaled, width - pad_x - scaled);
   }
   canvas.pad(at, plane - at);

@@ -38,6 +38,7 @@ struct TensorTarget {
   std::array<float, 3> gain{1, 1, 1};  ///< stored = level * gain + bias
   std::array<float, 3> bias{};
   std::array<float, 3> padding{};  ///< Stored as it is.
+  bool has_padding = false;        ///< It is there already, from an earlier frame of the plan.
 };
 
 /// `values` stored as `element`, at the start of `out`.

@@ -18,6 +18,16 @@ namespace penstock {
 void scan_scores(std::span<const float> scores, std::size_t classes, float threshold,
                  std::vector<std::int32_t>& positions);
 
+/// The same for rows of `width` values, of which the scores begin at `offset`.
+void scan_rows(std::span<const float> values, std::size_t width, std::size_t offset,
+               std::size_t classes, float threshold, std::vector<std::int32_t>& positions);
+
+/// The same for scores that lie in columns: class c of position i is at lines[c * stride + i], for
+/// positions 0..count-1, at most kScanBlock of them.
+inline constexpr std::size_t kScanBlock = 1024;
+void scan_columns(const float* lines, std::size_t stride, std::size_t classes, std::size_t count,
+                  float threshold, std::vector<std::int32_t>& positions);
+
 struct BestClass {
   std::int32_t class_id = -1;  ///< -1: no finite score.
   float score = 0;
