@@ -12,8 +12,8 @@ Result<PaddedPool::Lent> PaddedPool::acquire(std::size_t bytes,
   {
     const std::lock_guard lock(mutex_);
     // Another geometry will hardly come back: streams rarely change theirs.
-    const auto others = std::ranges::partition(
-        free_, [&](const Kept& kept) { return kept.geometry == geometry; });
+    const auto others =
+        std::ranges::partition(free_, [&](const Kept& kept) { return kept.geometry == geometry; });
     dropped.assign(std::make_move_iterator(others.begin()), std::make_move_iterator(others.end()));
     free_.erase(others.begin(), others.end());
     if (!free_.empty()) {
