@@ -27,6 +27,8 @@ namespace {
 
 // How long outputs may take to close after the run was told to end.
 constexpr Nanoseconds kCloseTimeout = std::chrono::seconds(20);
+/// What a demuxer posts has come by then.
+constexpr Nanoseconds kDemuxerSilence = std::chrono::seconds(1);
 constexpr std::size_t kMaxNotes = 16;
 
 // Video that ends earlier than its container says is cut short from this on. Less is usual: muxers
@@ -213,6 +215,7 @@ class RunJob {
   void loop() {
     Deadline close_by = Deadline::never();
     bool ended = false;
+    demuxer_read_at_ = clock_.now();
     while (!ended) {
       pollfd fds[2] = {};
       gst_bus_get_pollfd(bus_, &bus_poll_);
@@ -228,6 +231,7 @@ class RunJob {
         gst_message_unref(message);
       }
       if (ended) break;
+      check_demuxer();
       if ((stopped_ || record_.has_failed()) && !closing_) {
         // Before the first frame there is nothing to drain, and EOS would overtake stream-start.
         if (!close_streams()) break;
@@ -242,6 +246,17 @@ class RunJob {
     }
     if (options_.progress != nullptr) options_.progress->clear();
     record_.stop_clock();
+  }
+
+  /// A demuxer that gave up before the first frame has said so by now, or never will.
+  void check_demuxer() {
+    if (record_.has_started() || record_.has_failed() || stopped_) return;
+    const TimePoint now = clock_.now();
+    if (!demuxer_gave_up(GST_BIN(graph_->pipeline()))) {
+      demuxer_read_at_ = now;
+    } else if (now - demuxer_read_at_ >= kDemuxerSilence) {
+      check_complete();
+    }
   }
 
   /// True when the run is over.
@@ -338,14 +353,19 @@ class RunJob {
   void check_complete() {
     const std::uint64_t frames = record_.frames();
     if (stopped_ || record_.has_failed()) return;
+    const std::uint64_t missing = options_.source.kind == SourceKind::kFile
+                                      ? missing_bytes(options_.source.file)
+                                      : std::uint64_t{0};
     if (frames == 0) {
-      record_.fail(Error(ErrorKind::kCorrupt, str_format("source '{}': no frame could be decoded",
-                                                         options_.source.text)),
+      const std::string cut =
+          missing > 0 ? str_format(". It is cut short: {} bytes of it are missing", missing) : "";
+      record_.fail(Error(ErrorKind::kCorrupt, str_format("source '{}': no frame could be decoded{}",
+                                                         options_.source.text, cut)),
                    RunPart::kSource);
       return;
     }
     if (options_.source.kind != SourceKind::kFile) return;
-    if (const std::uint64_t missing = missing_bytes(options_.source.file); missing > 0) {
+    if (missing > 0) {
       fail_cut_short(str_format("{} bytes of it are missing", missing), frames);
     } else {
       check_duration(frames);
@@ -405,6 +425,7 @@ class RunJob {
   std::unique_ptr<RunGraph> graph_;
   GstBus* bus_ = nullptr;
   GPollFD bus_poll_{};
+  TimePoint demuxer_read_at_{};  ///< Or has not begun to.
   std::thread closer_;
   std::string missing_decoder_;
   std::optional<BusError> refusal_;  // peninfer's word on the caps

@@ -226,6 +226,37 @@ Result<Source> parse_source(std::string_view text) {
   return file_source(text, std::filesystem::path(text));
 }
 
+bool demuxer_gave_up(GstBin* bin) {
+  bool gave_up = false;
+  const auto look_at = [](const GValue* item, gpointer result) {
+    auto* element = GST_ELEMENT(g_value_get_object(item));
+    GstElementFactory* factory = gst_element_get_factory(element);
+    if (factory == nullptr ||
+        !gst_element_factory_list_is_type(factory, GST_ELEMENT_FACTORY_TYPE_DEMUXER)) {
+      return;
+    }
+    GST_OBJECT_LOCK(element);
+    const bool made_none = element->numsrcpads == 0 && element->numsinkpads == 1;
+    GstPad* pad = made_none ? GST_PAD(gst_object_ref(element->sinkpads->data)) : nullptr;
+    GST_OBJECT_UNLOCK(element);
+    if (pad == nullptr) return;
+    // Only a demuxer that reads by itself has a task; one that is fed tells whoever feeds it.
+    GST_OBJECT_LOCK(pad);
+    const GstTask* task = GST_PAD_TASK(pad);
+    if (task != nullptr && GST_TASK_STATE(task) == GST_TASK_PAUSED) {
+      *static_cast<bool*>(result) = true;
+    }
+    GST_OBJECT_UNLOCK(pad);
+    gst_object_unref(pad);
+  };
+  GstIterator* elements = gst_bin_iterate_recurse(bin);
+  while (gst_iterator_foreach(elements, look_at, &gave_up) == GST_ITERATOR_RESYNC) {
+    gst_iterator_resync(elements);
+  }
+  gst_iterator_free(elements);
+  return gave_up;
+}
+
 Result<GstElement*> make_element(const char* factory, const char* name) {
   GstElement* element = gst_element_factory_make(factory, name);
   if (element == nullptr) {

@@ -52,6 +52,11 @@ Result<Source> parse_source(std::string_view text);
 /// outlive it.
 Result<GstElement*> make_decoder(const Source& source);
 
+/// True when a demuxer in `bin` has stopped reading and made no pad: it will never give a frame.
+/// Its error may have been lost: parsebin drops what an element posts while it is being plugged,
+/// also when the element stays.
+bool demuxer_gave_up(GstBin* bin);
+
 /// gst_element_factory_make whose failure says which package usually has it.
 Result<GstElement*> make_element(const char* factory, const char* name = nullptr);
 

@@ -2,6 +2,7 @@
 #include "penstock/pipeline/source.h"
 
 #include <fcntl.h>
+#include <gst/gst.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -29,6 +30,32 @@ TEST_F(SourceTest, GivenAddresses_WhenParsed_ThenTheKindIsRight) {
   EXPECT_EQ(parse_source("file://" + path)->file, path);
   EXPECT_EQ(parse_source("http://host/a.mp4").error().kind(), ErrorKind::kInvalidArgument);
   EXPECT_EQ(parse_source("").error().kind(), ErrorKind::kInvalidArgument);
+}
+
+TEST_F(SourceTest, GivenADemuxerThatFindsNothing_WhenItHasStopped_ThenItGaveUp) {
+  gst_init(nullptr, nullptr);
+  // An MP4 without its index, which lay behind the cut.
+  const std::string bytes = std::string(
+                                "\0\0\0\x14"
+                                "ftypisom\0\0\0\0isom",
+                                20) +
+                            std::string("\0\0\x40\0mdat", 8) + std::string(4096, 'x');
+  const auto path = write("source_test.mp4", bytes);
+  GstElement* pipeline = gst_parse_launch(
+      ("filesrc location=\"" + path.string() + "\" ! qtdemux name=d").c_str(), nullptr);
+  ASSERT_NE(pipeline, nullptr);
+  EXPECT_FALSE(demuxer_gave_up(GST_BIN(pipeline)));
+  gst_element_set_state(pipeline, GST_STATE_PLAYING);
+  GstBus* bus = gst_element_get_bus(pipeline);
+  GstMessage* message =
+      gst_bus_timed_pop_filtered(bus, 60 * GST_SECOND, GstMessageType(GST_MESSAGE_ERROR));
+  ASSERT_NE(message, nullptr);
+  EXPECT_TRUE(demuxer_gave_up(GST_BIN(pipeline)));
+  gst_message_unref(message);
+  gst_object_unref(bus);
+  gst_element_set_state(pipeline, GST_STATE_NULL);
+  EXPECT_FALSE(demuxer_gave_up(GST_BIN(pipeline)));
+  gst_object_unref(pipeline);
 }
 
 TEST(WithoutPassword, GivenAddresses_WhenShown_ThenOnlyThePasswordIsGone) {
