@@ -17,6 +17,7 @@
 #include "penstock/base/str_format.h"
 #include "penstock/base/unique_fd.h"
 #include "penstock/model/manifest_parser.h"
+#include "penstock/model/onnx_functions.h"
 #include "penstock/model/protobuf_wire.h"
 
 namespace penstock {
@@ -84,6 +85,7 @@ class Walker {
     if (!error_ && (!has_graph || summary_.ir_version < 1)) {
       corrupt(has_graph ? "it has no IR version" : "it has no graph");
     }
+    if (auto problem = functions_.check()) corrupt(*std::move(problem));
     if (error_) return std::unexpected(*error_);
     if (!version.empty()) {
       summary_.producer += summary_.producer.empty() ? "" : " ";
@@ -149,11 +151,16 @@ class Walker {
   }
 
   void function(Bytes message) {
+    OnnxFunctions::Operation name;
+    functions_.begin_function();
     WireReader reader(message);
     while (reader.next() && !error_) {
+      if (reader.is_bytes(1)) name.second = reader.text();
+      if (reader.is_bytes(10)) name.first = reader.text();
       if (reader.is_bytes(7)) node(reader.bytes(), 1);
       if (reader.is_bytes(11)) attribute(reader.bytes(), 1);
     }
+    functions_.end_function(name);
     finish(reader, "a function");
   }
 
@@ -175,6 +182,7 @@ class Walker {
 
   void node(Bytes message, int depth) {
     Maker maker;
+    std::string_view domain;
     bool has_input = false;
     std::vector<std::string_view> outputs;
     WireReader reader(message);
@@ -185,9 +193,11 @@ class Walker {
       }
       if (reader.is_bytes(2)) outputs.push_back(reader.text());
       if (reader.is_bytes(4)) maker.operation = reader.text();
+      if (reader.is_bytes(7)) domain = reader.text();
       if (reader.is_bytes(5)) attribute(reader.bytes(), depth);
     }
     finish(reader, "a node");
+    functions_.count_node({domain, maker.operation});
     if (depth > 0) return;
     for (const std::string_view output : outputs) makers_.emplace(output, maker);
   }
@@ -323,6 +333,7 @@ class Walker {
 
   const std::size_t file_size_;
   std::unordered_map<std::string_view, Maker> makers_;
+  OnnxFunctions functions_;
   std::optional<Error> error_;
   OnnxSummary summary_;
   std::set<std::string> initialisers_;
