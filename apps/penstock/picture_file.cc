@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "penstock/base/str_format.h"
+#include "penstock/pipeline/source.h"
 
 namespace penstock {
 namespace {
@@ -35,7 +36,10 @@ class Pipeline {
   static Result<Pipeline> parse(const char* description) {
     GError* error = nullptr;
     GstElement* made = gst_parse_launch(description, &error);
-    if (error == nullptr) return Pipeline(made);
+    if (error == nullptr) {
+      refuse_vast_pictures(GST_BIN(made));
+      return Pipeline(made);
+    }
     Error failed(ErrorKind::kUnsupported, str_format("GStreamer lacks a part: {}", error->message));
     g_error_free(error);
     if (made != nullptr) gst_object_unref(made);

@@ -332,8 +332,8 @@ TEST(M06, GivenFunctionsThatGrowWithoutBound_WhenOpened_ThenTheyAreRefusedAtOnce
   doubling += field(25, function_of("f0", {field(1, "x") + field(2, "y") + field(4, "Relu")}));
   for (int i = 1; i < 40; ++i) {
     const std::string before = str_format("f{}", i - 1);
-    doubling += field(25, function_of(str_format("f{}", i),
-                                      {call(before, "x", "h"), call(before, "h", "y")}));
+    doubling += field(
+        25, function_of(str_format("f{}", i), {call(before, "x", "h"), call(before, "h", "y")}));
   }
   EXPECT_THAT(hostile.refusal(doubling).message(), HasSubstr("more than 2000000 nodes"));
   circle += field(25, function_of("f39", {call("g", "x", "y")}));

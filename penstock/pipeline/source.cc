@@ -138,6 +138,50 @@ void watch_queue(GstBin*, GstBin*, GstElement* element, gpointer) {
   g_signal_connect(element, "pad-added", G_CALLBACK(watch_queue_pad), nullptr);
 }
 
+GstPadProbeReturn drop_buffer(GstPad*, GstPadProbeInfo*, gpointer) { return GST_PAD_PROBE_DROP; }
+
+// Some decoders and converters of still pictures crash on sizes that their headers may claim.
+GstPadProbeReturn refuse_vast(GstPad* pad, GstPadProbeInfo* info, gpointer) {
+  GstEvent* event = GST_PAD_PROBE_INFO_EVENT(info);
+  if (GST_EVENT_TYPE(event) != GST_EVENT_CAPS) return GST_PAD_PROBE_OK;
+  GstCaps* caps = nullptr;
+  gst_event_parse_caps(event, &caps);
+  const GstStructure* fields = gst_caps_get_structure(caps, 0);
+  gint width = 0, height = 0;
+  if (!gst_structure_get_int(fields, "width", &width) ||
+      !gst_structure_get_int(fields, "height", &height)) {
+    return GST_PAD_PROBE_OK;
+  }
+  if (width <= kMaxFrameSide && height <= kMaxFrameSide &&
+      std::int64_t{width} * height <= kMaxSourcePixels) {
+    return GST_PAD_PROBE_OK;
+  }
+  // Without caps it would find the size in the data.
+  gst_pad_add_probe(pad,
+                    GstPadProbeType(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_BUFFER_LIST),
+                    drop_buffer, nullptr, nullptr);
+  GstElement* element = gst_pad_get_parent_element(pad);
+  if (element == nullptr) return GST_PAD_PROBE_DROP;
+  GST_ELEMENT_ERROR(element, STREAM, WRONG_TYPE,
+                    ("Pictures of %dx%d are too large: at most %d a side and %d megapixels.", width,
+                     height, kMaxFrameSide, int(kMaxSourcePixels / 1'000'000)),
+                    (nullptr));
+  gst_object_unref(element);
+  return GST_PAD_PROBE_DROP;
+}
+
+void watch_decoder(GstBin*, GstBin*, GstElement* element, gpointer) {
+  GstElementFactory* factory = gst_element_get_factory(element);
+  if (factory == nullptr ||
+      !gst_element_factory_list_is_type(factory, GST_ELEMENT_FACTORY_TYPE_DECODER)) {
+    return;
+  }
+  GstPad* sink = gst_element_get_static_pad(element, "sink");
+  if (sink == nullptr) return;
+  gst_pad_add_probe(sink, GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, refuse_vast, nullptr, nullptr);
+  gst_object_unref(sink);
+}
+
 void forward_pad(GstElement*, GstPad* pad, gpointer bin) {
   GstStream* stream = gst_pad_get_stream(pad);
   bool video = false;
@@ -226,6 +270,10 @@ Result<Source> parse_source(std::string_view text) {
   return file_source(text, std::filesystem::path(text));
 }
 
+void refuse_vast_pictures(GstBin* bin) {
+  g_signal_connect(bin, "deep-element-added", G_CALLBACK(watch_decoder), nullptr);
+}
+
 bool demuxer_gave_up(GstBin* bin) {
   bool gave_up = false;
   const auto look_at = [](const GValue* item, gpointer result) {
@@ -286,6 +334,7 @@ Result<GstElement*> make_decoder(const Source& source) {
   // decodebin3 may have its queue from the start: watched before it is added.
   g_signal_connect(bin, "deep-element-added", G_CALLBACK(set_decoder_threads), nullptr);
   g_signal_connect(bin, "deep-element-added", G_CALLBACK(watch_queue), nullptr);
+  refuse_vast_pictures(GST_BIN(bin));
   gst_bin_add_many(GST_BIN(bin), *input, *decode, nullptr);
   g_signal_connect(*decode, "select-stream", G_CALLBACK(select_stream), nullptr);
   g_signal_connect(*decode, "pad-added", G_CALLBACK(forward_pad), bin);

@@ -11,6 +11,7 @@
 
 #include <gst/gst.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -18,6 +19,7 @@
 
 #include "penstock/base/error.h"
 #include "penstock/base/unique_fd.h"
+#include "penstock/media/geometry.h"
 
 namespace penstock {
 
@@ -51,6 +53,13 @@ Result<Source> parse_source(std::string_view text);
 /// caller's element. kUnsupported names a GStreamer element that is not installed. `source` must
 /// outlive it.
 Result<GstElement*> make_decoder(const Source& source);
+
+/// No frame has more; 8 bytes a pixel in decoder and converter are 2 GiB.
+inline constexpr std::int64_t kMaxSourcePixels = std::int64_t{1} << 28;
+
+/// Decoders that will be added to `bin` or below it refuse larger pictures than kMaxFrameSide a
+/// side or kMaxSourcePixels by an error on the bus, before they make memory for them.
+void refuse_vast_pictures(GstBin* bin);
 
 /// True when a demuxer in `bin` has stopped reading and made no pad: it will never give a frame.
 /// Its error may have been lost: parsebin drops what an element posts while it is being plugged,

@@ -172,6 +172,39 @@ TEST_F(BadInput, GivenATruncatedMp4_WhenRun_ThenDataErrorThatTellsOfTheCut) {
   expect_one_message(ended, "is cut short");
 }
 
+/// A PNG that says it is as large, and holds nothing.
+std::string png_of(std::uint32_t width, std::uint32_t height) {
+  const auto number = [](std::uint32_t value) {
+    std::string bytes;
+    for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(char(value >> shift));
+    return bytes;
+  };
+  const auto chunk = [&](const std::string& kind, const std::string& data) {
+    std::uint32_t crc = 0xffffffffu;
+    for (const char c : kind + data) {
+      crc ^= std::uint8_t(c);
+      for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ (0xedb88320u & (0u - (crc & 1)));
+    }
+    return number(std::uint32_t(data.size())) + kind + data + number(~crc);
+  };
+  return "\x89PNG\r\n\x1a\n" +
+         chunk("IHDR", number(width) + number(height) + std::string("\x08\x06\0\0\0", 5)) +
+         chunk("IDAT", std::string("\x78\x9c\x03\0\0\0\0\x01", 8)) + chunk("IEND", "");
+}
+
+TEST_F(BadInput, GivenAPictureThatSaysItIsVast_WhenRunOrTried_ThenItIsRefusedBeforeItIsMade) {
+  for (const std::uint32_t side : {30000u, 32768u, 65535u}) {
+    const fs::path picture = folder_ / str_format("{}.png", side);
+    write_file(picture, png_of(side, side));
+    const Ended ended = run(picture.string());
+    EXPECT_EQ(ended.code, 65) << ended.err;
+    expect_one_message(ended, "too large");
+    const Ended tried = run_penstock({"model", "try", model_, picture.string()});
+    EXPECT_EQ(tried.code, 65) << tried.err;
+    expect_one_message(tried, "too large");
+  }
+}
+
 TEST_F(BadInput, GivenAnMp4WithoutItsIndex_WhenRunAgainAndAgain_ThenItNeverHangs) {
   // What a demuxer says while it is being plugged can be lost, in one of some twenty runs.
   const fs::path whole = square_mp4(folder_, 40);
