@@ -40,6 +40,11 @@ Result<StopSignals> StopSignals::install() {
   action.sa_flags = SA_RESTART;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  // The terminal went away; nohup has it ignored, and it stays so.
+  struct sigaction hangup{};
+  if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) {
+    sigaction(SIGHUP, &action, nullptr);
+  }
   // A reader of our JSON that goes away is a write error with a message, not a silent death.
   std::signal(SIGPIPE, SIG_IGN);
   // So is an output that reaches the limit of `ulimit -f`.

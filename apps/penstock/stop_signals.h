@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StopSignals turns the first SIGINT or SIGTERM into a readable descriptor, so that the run can
-// close its outputs; the second ends the process at once. One at a time in a process.
+// StopSignals turns the first SIGINT, SIGTERM or SIGHUP into a readable descriptor, so that the
+// run can close its outputs; the second ends the process at once. A SIGHUP that was ignored (nohup)
+// stays ignored. One at a time in a process.
 #pragma once
 
 #include "penstock/base/error.h"

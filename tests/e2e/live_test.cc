@@ -223,7 +223,7 @@ TEST_P(SetUpStopTest, GivenASetUpThatWaits_WhenSignalled_ThenNothingIsAnalysedAn
 
 INSTANTIATE_TEST_SUITE_P(, SetUpStopTest, testing::Values(SIGINT, SIGTERM));
 INSTANTIATE_TEST_SUITE_P(, FifoStopTest, testing::Values(SIGINT, SIGTERM));
-INSTANTIATE_TEST_SUITE_P(, StopTest, testing::Values(SIGINT, SIGTERM));
+INSTANTIATE_TEST_SUITE_P(, StopTest, testing::Values(SIGINT, SIGTERM, SIGHUP));
 
 }  // namespace
 }  // namespace penstock::e2e

@@ -90,6 +90,11 @@ PenstockProcess::PenstockProcess(const std::vector<std::string>& arguments,
   EXPECT_EQ(::pipe2(out, O_CLOEXEC), 0);
   EXPECT_EQ(::pipe2(err, O_CLOEXEC), 0);
   std::vector<std::string> words{PENSTOCK_PROGRAM};
+  if (surroundings.open_files_limit > 0) {
+    words.insert(words.begin(), {"/bin/sh", "-c",
+                                 "ulimit -n " + std::to_string(surroundings.open_files_limit) +
+                                     "; exec \"$0\" \"$@\""});
+  }
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
@@ -108,13 +113,29 @@ PenstockProcess::PenstockProcess(const std::vector<std::string>& arguments,
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
+  if (surroundings.out_file.empty()) {
+    posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
+  } else {
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, surroundings.out_file.c_str(),
+                                     O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  }
   posix_spawn_file_actions_adddup2(&actions, err[1], STDERR_FILENO);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t hangup;
+  sigemptyset(&hangup);
+  sigaddset(&hangup, SIGHUP);
+  posix_spawnattr_setsigdefault(&attributes, &hangup);
+  if (!surroundings.hangup_ignored) posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  const auto before = std::signal(SIGHUP, surroundings.hangup_ignored ? SIG_IGN : SIG_DFL);
   start_bound(surroundings.bound_by_modes, [&] {
     const FileSizeLimit limit(surroundings.file_size_limit);
-    EXPECT_EQ(::posix_spawn(&pid_, argv[0], &actions, nullptr, argv.data(), variables.data()), 0)
+    EXPECT_EQ(::posix_spawn(&pid_, argv[0], &actions, &attributes, argv.data(), variables.data()),
+              0)
         << argv[0];
   });
+  std::signal(SIGHUP, before);
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   ::close(out[1]);
   ::close(err[1]);

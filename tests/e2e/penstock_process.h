@@ -22,6 +22,9 @@ struct Ended {
 struct Surroundings {
   std::vector<std::string> environment = {};  ///< "NAME=value", beside the test's own.
   std::size_t file_size_limit = 0;            ///< No file can grow beyond these bytes; 0: no limit.
+  int open_files_limit = 0;                   ///< Descriptors that it may have; 0: no limit.
+  std::filesystem::path out_file = {};        ///< Where stdout goes, created; else Ended.out.
+  bool hangup_ignored = false;                ///< As `nohup` starts it.
   /// The modes of files bind the program also where the test runs as root, who may read everything.
   bool bound_by_modes = false;
 };
