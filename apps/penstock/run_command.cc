@@ -4,6 +4,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -21,6 +23,7 @@
 #include "penstock/memory/device_id.h"
 #include "penstock/model/manifest.h"
 #include "penstock/pipeline/run_job.h"
+#include "penstock/pipeline/output_file.h"
 
 namespace penstock {
 namespace {
@@ -203,9 +206,14 @@ int run_with(const Flags& flags) {
   if (!quiet) options.progress = &progress;
 
   const RunOutcome outcome = run(options);
+  // The table would end up in the middle of it.
+  const bool stdout_taken =
+      std::ranges::any_of(std::array{options.video, options.json, options.report},
+                          [](const auto& p) { return standard_descriptor_of(p) == STDOUT_FILENO; });
   if (!quiet && outcome.summary.frames > 0) {
-    std::fputs(to_table(outcome.summary).c_str(), stdout);
-    std::fflush(stdout);
+    std::FILE* const to = stdout_taken ? stderr : stdout;
+    std::fputs(to_table(outcome.summary).c_str(), to);
+    std::fflush(to);
   }
   const int code = exit_code_of(outcome);
   if (outcome.error) return say_error(*outcome.error, code);

@@ -13,9 +13,9 @@ constexpr std::size_t kFlushBytes = 64 << 10;
 constexpr Nanoseconds kFlushAge = std::chrono::seconds(1);
 }  // namespace
 
-JsonLinesWriter::JsonLinesWriter(UniqueFd fd, std::filesystem::path path, FileOps& files,
+JsonLinesWriter::JsonLinesWriter(OutputFile file, std::filesystem::path path, FileOps& files,
                                  Clock& clock)
-    : fd_(std::move(fd)),
+    : file_(std::move(file)),
       path_(std::move(path)),
       files_(files),
       clock_(clock),
@@ -23,9 +23,10 @@ JsonLinesWriter::JsonLinesWriter(UniqueFd fd, std::filesystem::path path, FileOp
 
 Result<std::unique_ptr<JsonLinesWriter>> JsonLinesWriter::create(const std::filesystem::path& path,
                                                                  FileOps& files, Clock& clock) {
-  auto fd = files.create(path);
-  if (!fd) return std::unexpected(std::move(fd).error());
-  return std::unique_ptr<JsonLinesWriter>(new JsonLinesWriter(std::move(*fd), path, files, clock));
+  auto file = OutputFile::open(path, files);
+  if (!file) return std::unexpected(std::move(file).error());
+  return std::unique_ptr<JsonLinesWriter>(
+      new JsonLinesWriter(std::move(*file), path, files, clock));
 }
 
 Result<void> JsonLinesWriter::write(const FrameResult& frame) {
@@ -40,7 +41,7 @@ Result<void> JsonLinesWriter::write(const FrameResult& frame) {
 Result<void> JsonLinesWriter::flush() {
   flushed_ = clock_.now();
   if (buffer_.empty()) return {};
-  auto written = files_.write_all(fd_.get(), std::as_bytes(std::span(buffer_)));
+  auto written = files_.write_all(file_.fd(), std::as_bytes(std::span(buffer_)));
   buffer_.clear();
   if (!written) {
     failed_ = std::move(written).error().context(std::format("writing '{}'", path_.string()));
@@ -50,18 +51,19 @@ Result<void> JsonLinesWriter::flush() {
 }
 
 Result<void> JsonLinesWriter::close() {
-  if (!fd_.is_valid()) return {};
+  if (!file_.is_open()) return {};
   Result<void> outcome = failed_ ? Result<void>(std::unexpected(*failed_)) : flush();
   struct stat info{};
   // Pipes and terminals cannot be synced.
-  if (outcome && ::fstat(fd_.get(), &info) == 0 && S_ISREG(info.st_mode)) {
-    auto synced = files_.sync(fd_.get());
+  if (outcome && ::fstat(file_.fd(), &info) == 0 && S_ISREG(info.st_mode)) {
+    auto synced = files_.sync(file_.fd());
     if (!synced) {
       outcome = std::unexpected(
           std::move(synced).error().context(std::format("writing '{}'", path_.string())));
     }
   }
-  fd_.reset();
+  if (outcome) outcome = file_.check_kept();
+  file_.close();
   return outcome;
 }
 

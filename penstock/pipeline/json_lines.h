@@ -14,6 +14,7 @@
 #include "penstock/base/clock.h"
 #include "penstock/base/error.h"
 #include "penstock/base/file_ops.h"
+#include "penstock/pipeline/output_file.h"
 #include "penstock/records/records.h"
 
 namespace penstock {
@@ -24,15 +25,16 @@ class JsonLinesWriter {
                                                          FileOps& files = FileOps::system(),
                                                          Clock& clock = Clock::system());
   Result<void> write(const FrameResult& frame);
-  /// Writes what is buffered and syncs regular files. Called once; nothing is written after it.
+  /// Writes what is buffered and syncs regular files; kIo for one that was deleted meanwhile.
+  /// Called once; nothing is written after it.
   Result<void> close();
   std::uint64_t lines() const { return lines_; }
 
  private:
-  JsonLinesWriter(UniqueFd fd, std::filesystem::path path, FileOps& files, Clock& clock);
+  JsonLinesWriter(OutputFile file, std::filesystem::path path, FileOps& files, Clock& clock);
   Result<void> flush();
 
-  UniqueFd fd_;
+  OutputFile file_;
   std::filesystem::path path_;
   FileOps& files_;
   Clock& clock_;

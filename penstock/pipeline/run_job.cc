@@ -143,7 +143,9 @@ class RunJob {
     if (auto closed = outputs_->close_json(); !closed) {
       record_.fail(std::move(closed).error(), RunPart::kOutputWrite);
     }
-    outputs_->remove_empty_video();
+    if (auto closed = outputs_->close_video(); !closed) {
+      record_.fail(std::move(closed).error(), RunPart::kOutputWrite);
+    }
     if (!outputs_->wants_report()) return;
     if (PictureSampler* sampled = sampler()) {
       auto pictures = sampled->encode();

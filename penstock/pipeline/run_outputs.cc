@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "penstock/pipeline/run_outputs.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <array>
 #include <span>
 
@@ -62,11 +65,31 @@ Result<void> check_paths(const RunOptions& options) {
   return {};
 }
 
+/// mp4mux goes back to complete what it wrote first; a pipe would get a file that nothing plays.
+Result<void> check_video(const fs::path& path) {
+  struct stat info{};
+  if (path.empty() || ::stat(path.c_str(), &info) != 0) return {};
+  if (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode)) {
+    return fail(ErrorKind::kInvalidArgument,
+                str_format("output '{}' is a pipe, and an MP4 is not written from start to end: "
+                           "give a file",
+                           path.string()));
+  }
+  const int standard = standard_descriptor_of(path);
+  if (standard == STDERR_FILENO || (standard >= 0 && !S_ISREG(info.st_mode))) {
+    return fail(ErrorKind::kInvalidArgument,
+                str_format("output '{}' is where messages go, and an MP4 needs a file of its own",
+                           path.string()));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<RunOutputs>> RunOutputs::open(const RunOptions& options, FileOps& files,
                                                      Clock& clock) {
   PENSTOCK_TRY(check_paths(options));
+  PENSTOCK_TRY(check_video(options.video));
   std::unique_ptr<RunOutputs> outputs(new RunOutputs(options, files));
   if (!options.json.empty()) {
     auto json = JsonLinesWriter::create(options.json, files, clock);
@@ -74,14 +97,14 @@ Result<std::unique_ptr<RunOutputs>> RunOutputs::open(const RunOptions& options, 
     outputs->json_ = std::move(*json);
   }
   if (!options.report.empty()) {
-    auto report = files.create(options.report);
+    auto report = OutputFile::open(options.report, files);
     if (!report) return std::unexpected(std::move(report).error());
     outputs->report_ = std::move(*report);
   }
   if (!options.video.empty()) {
-    // filesink opens it again; this only makes the message the same for all three.
-    auto video = files.create(options.video);
+    auto video = OutputFile::open(options.video, files);
     if (!video) return std::unexpected(std::move(video).error());
+    outputs->video_ = std::move(*video);
   }
   return outputs;
 }
@@ -90,19 +113,24 @@ Result<void> RunOutputs::close_json() { return json_ != nullptr ? json_->close()
 
 Result<void> RunOutputs::write_report(const RunSummary& summary) {
   const std::string html = to_html(summary);
-  auto written = files_.write_all(report_.get(), std::as_bytes(std::span(html)));
-  report_.reset();
-  if (written) return {};
+  auto written = files_.write_all(report_.fd(), std::as_bytes(std::span(html)));
+  const auto kept = report_.check_kept();
+  report_.close();
+  if (written) return kept;
   return std::unexpected(
       std::move(written).error().context(str_format("writing '{}'", report_path_.string())));
 }
 
-void RunOutputs::remove_empty_video() {
+Result<void> RunOutputs::close_video() {
+  if (!video_.is_open()) return {};
+  PENSTOCK_TRY(video_.check_kept());
+  video_.close();
   std::error_code ec;
-  if (!video_path_.empty() && std::filesystem::is_regular_file(video_path_, ec) &&
+  if (std::filesystem::is_regular_file(video_path_, ec) &&
       std::filesystem::file_size(video_path_, ec) == 0) {
     std::filesystem::remove(video_path_, ec);
   }
+  return {};
 }
 
 }  // namespace penstock

@@ -10,6 +10,7 @@
 #include "penstock/base/error.h"
 #include "penstock/base/file_ops.h"
 #include "penstock/pipeline/json_lines.h"
+#include "penstock/pipeline/output_file.h"
 #include "penstock/pipeline/run_job.h"
 
 namespace penstock {
@@ -17,18 +18,19 @@ namespace penstock {
 class RunOutputs {
  public:
   /// kInvalidArgument, before any file is touched, when an output is the source, the manifest or
-  /// another output, under whatever name (path, hard link, symbolic link). Devices and pipes may be
-  /// given twice.
+  /// another output, under whatever name (path, hard link, symbolic link), or the video goes to a
+  /// pipe or to where messages go. Devices and pipes may be given twice.
   static Result<std::unique_ptr<RunOutputs>> open(const RunOptions& options, FileOps& files,
                                                   Clock& clock);
   /// Null without JSON output.
   JsonLinesWriter* json() { return json_.get(); }
-  bool wants_report() const { return report_.is_valid(); }
+  bool wants_report() const { return report_.is_open(); }
 
   Result<void> close_json();
   Result<void> write_report(const RunSummary& summary);
-  /// The pipeline writes the MP4 itself; one that never got a byte is removed.
-  void remove_empty_video();
+  /// The pipeline writes the MP4 itself; one that never got a byte is removed. kIo when it was
+  /// deleted meanwhile.
+  Result<void> close_video();
 
  private:
   RunOutputs(const RunOptions& options, FileOps& files)
@@ -38,7 +40,8 @@ class RunOutputs {
   std::filesystem::path report_path_;
   FileOps& files_;
   std::unique_ptr<JsonLinesWriter> json_;
-  UniqueFd report_;
+  OutputFile report_;
+  OutputFile video_;  ///< Only watched: filesink opens the path again.
 };
 
 }  // namespace penstock

@@ -3,6 +3,7 @@
 // What bad input gets: one clear message, the documented exit code (docs/run.md), no hang.
 #include <gst/gst.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -428,6 +429,31 @@ TEST_F(BadInput, GivenAnOutputThatCantBeCreated_WhenRun_ThenCannotCreate) {
                                       std::string(kind) + "=/no/such/folder/out"});
     EXPECT_EQ(ended.code, 73) << kind << ended.err;
     expect_one_message(ended, "/no/such/folder/out");
+TEST_F(BadInput, GivenAVideoThatIsAPipe_WhenRun_ThenUsageErrorAtOnce) {
+  const std::string clip = square_mp4(folder_, 3).string();
+  const std::string fifo = (folder_ / "video.fifo").string();
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  const Ended ended = run(clip, {"--out", "video=" + fifo});
+  EXPECT_EQ(ended.code, 64) << ended.err;
+  expect_one_message(ended, "is a pipe");
+  EXPECT_FALSE(fs::exists(json_)) << "created before the check";
+  // The test's stdout is a pipe, too.
+  EXPECT_EQ(run(clip, {"--out", "video=/dev/stdout"}).code, 64);
+}
+
+TEST_F(BadInput, GivenJsonOnStdout_WhenRunIntoAFile_ThenItHoldsTheLinesAndTheTableIsOnStderr) {
+  const std::string clip = square_mp4(folder_, 12).string();
+  const fs::path out = folder_ / "stdout.jsonl";
+  for (const char* name : {"/dev/stdout", "stdout.jsonl"}) {
+    const Ended ended = run_penstock(
+        {"run", "--source", clip, "--model", model_, "--out", "json=" + (folder_ / name).string()},
+        {.out_file = out});
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    EXPECT_EQ(read_json_lines(out).size(), 12u) << read_text(out);
+    EXPECT_NE(ended.err.find("frames      12"), std::string::npos) << ended.err;
+  }
+}
+
   }
 }
 

@@ -131,6 +131,37 @@ TEST_P(StopTest, GivenAnEndlessRun_WhenSignalled_ThenOutputsAreValidAndTheCodeTe
   EXPECT_EQ(decoded.frames, int(lines.size()));
 }
 
+TEST_F(LiveTest, GivenAHangupThatIsIgnored_WhenSignalled_ThenTheRunGoesOn) {
+  RtspCamera camera(0);
+  PenstockProcess process({"--log-level", "info", "run", "--source", camera.address(), "--model",
+                           model_, "--out", "json=" + json_},
+                          {.hangup_ignored = true});
+  ASSERT_TRUE(process.await_error_output("first frame of")) << process.wait().err;
+  process.signal(SIGHUP);
+  process.signal(SIGTERM);
+  EXPECT_EQ(process.wait().code, 128 + SIGTERM);
+}
+
+class DeletedOutput : public LiveTest, public testing::WithParamInterface<const char*> {};
+
+TEST_P(DeletedOutput, GivenAnOutputThatIsDeletedMeanwhile_WhenTheRunEnds_ThenAnIoErrorNamesIt) {
+  RtspCamera camera(0);
+  const std::string kind = GetParam();
+  const std::filesystem::path output = folder_ / ("gone." + kind);
+  PenstockProcess process({"--log-level", "info", "run", "--source", camera.address(), "--model",
+                           model_, "--out", kind + "=" + output.string()});
+  ASSERT_TRUE(process.await_error_output("first frame of")) << process.wait().err;
+  ASSERT_TRUE(std::filesystem::remove(output));
+  process.signal(SIGTERM);
+  const Ended ended = process.wait();
+  EXPECT_EQ(ended.code, 74) << ended.err;
+  EXPECT_NE(ended.err.find("writing '" + output.string() + "': the file was deleted"),
+            std::string::npos)
+      << ended.err;
+}
+
+INSTANTIATE_TEST_SUITE_P(, DeletedOutput, testing::Values("json", "report", "video"));
+
 class FifoTest : public LiveTest {
  protected:
   static constexpr int kFrames = 8;
