@@ -290,6 +290,12 @@ class RunJob {
           analysed_ = true;
           return video_lost_;
         }
+        if (gst_structure_has_name(structure, kSourceEmpty) && !stopped_) {
+          record_.fail(
+              Error(ErrorKind::kCorrupt, str_format("source '{}' is empty", options_.source.text)),
+              RunPart::kSource);
+          return false;
+        }
         if (!gst_structure_has_name(structure, kVideoLost)) return false;
         // Elements post their error before they return it; this is for one that did not.
         record_.fail(

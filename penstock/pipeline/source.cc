@@ -205,6 +205,21 @@ void link_rtp(GstElement*, GstPad* pad, gpointer decodebin) {
   gst_object_unref(sink);
 }
 
+// Installed on fdsrc, whose type finder says nothing of a stream without a byte: decodebin3 waits
+// for a stream that never comes.
+GstPadProbeReturn watch_first(GstPad* pad, GstPadProbeInfo* info, gpointer) {
+  if ((GST_PAD_PROBE_INFO_TYPE(info) & GST_PAD_PROBE_TYPE_BUFFER) != 0) {
+    return GST_PAD_PROBE_REMOVE;
+  }
+  if (GST_EVENT_TYPE(GST_PAD_PROBE_INFO_EVENT(info)) != GST_EVENT_EOS) return GST_PAD_PROBE_OK;
+  GstElement* source = gst_pad_get_parent_element(pad);
+  if (source == nullptr) return GST_PAD_PROBE_REMOVE;
+  gst_element_post_message(source, gst_message_new_application(
+                                       GST_OBJECT(source), gst_structure_new_empty(kSourceEmpty)));
+  gst_object_unref(source);
+  return GST_PAD_PROBE_REMOVE;
+}
+
 std::string_view package_of(std::string_view factory) {
   if (factory.starts_with("avdec_")) return "gstreamer1.0-libav";
   for (std::string_view bad : {"openh264enc", "h264parse", "objectdetectionoverlay"}) {
@@ -342,6 +357,11 @@ Result<GstElement*> make_decoder(const Source& source) {
     if (pipe) {
       // fdsrc waits in poll and can be told to stop; filesrc waits in open and read, and cannot.
       g_object_set(*input, "fd", source.pipe.get(), nullptr);
+      GstPad* pad = gst_element_get_static_pad(*input, "src");
+      gst_pad_add_probe(
+          pad, GstPadProbeType(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM),
+          watch_first, nullptr, nullptr);
+      gst_object_unref(pad);
     } else {
       g_object_set(*input, "location", source.file.c_str(), nullptr);
     }

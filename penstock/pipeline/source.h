@@ -49,6 +49,10 @@ std::string without_password_of(const Source& source, std::string text);
 /// and not be empty. Does not wait for a FIFO's writer.
 Result<Source> parse_source(std::string_view text);
 
+/// The application message of a FIFO or device that ended before its first byte: no demuxer says
+/// so, as none was chosen.
+inline constexpr const char* kSourceEmpty = "penstock-source-empty";
+
 /// A floating bin for kFile and kRtsp whose "pad-added" gives video pads only; for kElement the
 /// caller's element. kUnsupported names a GStreamer element that is not installed. `source` must
 /// outlive it.

@@ -204,6 +204,21 @@ TEST_F(FifoTest, GivenAWriter_WhenItClosesTheFifo_ThenAllFramesAreThereAndTheRun
   EXPECT_EQ(decode_file(video_).frames, kFrames);
 }
 
+TEST_F(FifoTest, GivenAWriterThatWritesNothing_WhenItCloses_ThenTheSourceIsEmpty) {
+  PenstockProcess process(arguments());
+  ASSERT_TRUE(process.await_error_output("waiting for")) << process.wait().err;
+  UniqueFd(::open(fifo_.c_str(), O_WRONLY | O_CLOEXEC)).reset();
+  const Ended ended = process.wait();
+  EXPECT_EQ(ended.code, 65) << ended.err;
+  EXPECT_NE(ended.err.find("source '" + fifo_ + "' is empty"), std::string::npos) << ended.err;
+}
+
+TEST_F(LiveTest, GivenTheNullDevice_WhenRun_ThenTheSourceIsEmpty) {
+  const Ended ended = run_penstock({"run", "--source", "/dev/null", "--model", model_});
+  EXPECT_EQ(ended.code, 65) << ended.err;
+  EXPECT_NE(ended.err.find("source '/dev/null' is empty"), std::string::npos) << ended.err;
+}
+
 class FifoStopTest : public FifoTest, public testing::WithParamInterface<int> {};
 
 TEST_P(FifoStopTest, GivenNoWriter_WhenSignalled_ThenTheRunEndsAndTheCodeTellsTheSignal) {
