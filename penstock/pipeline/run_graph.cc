@@ -21,8 +21,24 @@ Result<void> set_property(GstElement* element, const std::string& name, const st
   if (g_object_class_find_property(type, name.c_str()) == nullptr) {
     return fail(ErrorKind::kInvalidArgument, str_format("peninfer has no property '{}'", name));
   }
-  gst_util_set_object_arg(G_OBJECT(element), name.c_str(), value.c_str());
-  return {};
+  GValue given = G_VALUE_INIT;
+  g_value_init(&given, spec->value_type);
+  // A path may be any bytes, which GStreamer's reading of text drops when they are not UTF-8.
+  const bool is_text = spec->value_type == G_TYPE_STRING;
+  if (is_text) g_value_set_string(&given, value.c_str());
+  const bool read = is_text || gst_value_deserialize(&given, value.c_str());
+  if (read) g_object_set_property(G_OBJECT(element), name.c_str(), &given);
+  g_value_unset(&given);
+  bool arrived = read;
+  if (is_text) {
+    gchar* text = nullptr;
+    g_object_get(element, name.c_str(), &text, nullptr);
+    arrived = text != nullptr ? value == text : value.empty();
+    g_free(text);
+  }
+  if (arrived) return {};
+  return fail(ErrorKind::kInvalidArgument,
+              str_format("peninfer does not take '{}' for its property '{}'", value, name));
 }
 
 void link_decoded(GstElement*, GstPad* pad, gpointer head) {

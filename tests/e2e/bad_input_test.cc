@@ -420,6 +420,13 @@ TEST_F(BadModel, GivenAnEngineLibraryThatIsNone_WhenRun_ThenUnavailable) {
   expect_one_message(ended, library.string());
 }
 
+TEST_F(BadModel, GivenAnEngineLibraryThatIsNotUtf8_WhenRun_ThenItIsNotReplacedByTheDefault) {
+  const Ended ended =
+      run(square_mp4(folder_, 3).string(), {"--engine-library", "/no/such/\xff.so"});
+  EXPECT_EQ(ended.code, 66) << ended.err;
+  expect_one_message(ended, "/no/such/");
+}
+
 // ---- the outputs
 
 TEST_F(BadInput, GivenAnOutputThatCantBeCreated_WhenRun_ThenCannotCreate) {
