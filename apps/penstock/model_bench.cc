@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "apps/penstock/commands.h"
+#include "apps/penstock/number_flags.h"
 #include "penstock/base/clock.h"
 #include "penstock/base/exit_code.h"
 #include "penstock/base/json_writer.h"
@@ -261,7 +262,7 @@ Command add_model_bench(CLI::App& model) {
       "bench", "Measure a prepared model's latency and throughput on generated frames");
   command->add_option("model", flags->model, "Name, folder or manifest")->required();
   command->add_option("--seconds", flags->seconds, "Of each measurement")
-      ->check(CLI::Range(0.1, 600.0))
+      ->check(finite_number(0.1, 600))
       ->capture_default_str();
   command->add_option("--policy", flags->policy, "What to measure")
       ->check(CLI::IsMember({"latency", "throughput", "both"}))

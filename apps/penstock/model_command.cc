@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "apps/penstock/commands.h"
+#include "apps/penstock/number_flags.h"
 #include "penstock/base/exit_code.h"
 #include "penstock/model/manifest.h"
 #include "penstock/model/model_comparison.h"
@@ -121,7 +122,7 @@ Command add_model(CLI::App& app) {
   compare_command
       ->add_option("--tolerance", compared->tolerance,
                    "Allowed difference, times an output's largest value where that is above 1")
-      ->check(CLI::NonNegativeNumber)
+      ->check(finite_number(0))
       ->capture_default_str();
   compare_command->add_option("--engine-library", compared->library, "The ONNX Runtime library");
   std::vector<std::pair<CLI::App*, Command>> others;

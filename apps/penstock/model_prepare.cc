@@ -15,6 +15,7 @@
 
 #include "apps/penstock/commands.h"
 #include "apps/penstock/model_try.h"
+#include "apps/penstock/number_flags.h"
 #include "penstock/base/exit_code.h"
 #include "penstock/base/str_format.h"
 #include "penstock/exec/frame_inference.h"
@@ -206,9 +207,9 @@ Command add_model_prepare(CLI::App& model) {
       ->check(CLI::IsMember({"stretch", "letterbox-center", "letterbox-top-left"}));
   command->add_option("--pad", options.pad, "Level of the letterbox's padding, 0..255");
   command->add_option("--threshold", options.threshold, "Default score threshold")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(finite_number(0, 1));
   command->add_option("--iou-threshold", options.iou_threshold, "Default IoU threshold of NMS")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(finite_number(0, 1));
   command->add_option("--try", flags->picture,
                       "Picture to run the model on first; nothing is written when that fails");
   command->add_option("--out", flags->out, "With --try: the picture to write, .jpg or .png");

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "apps/penstock/commands.h"
+#include "apps/penstock/number_flags.h"
 #include "apps/penstock/picture_file.h"
 #include "penstock/base/exit_code.h"
 #include "penstock/base/str_format.h"
@@ -140,9 +141,9 @@ Command add_model_try(CLI::App& model) {
   command->add_option("picture", flags->picture, "A JPEG, PNG or other picture")->required();
   command->add_option("--out", flags->out, "Picture to write, .jpg or .png, with what was found");
   command->add_option("--threshold", flags->threshold, "Score threshold; default: the model's")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(finite_number(0, 1));
   command->add_option("--iou-threshold", flags->iou_threshold, "IoU threshold, likewise")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(finite_number(0, 1));
   command->add_option("--models", flags->models, "Folder of prepared models");
   command->add_option("--engine-library", flags->library, "The ONNX Runtime library");
   return [flags] { return try_command(*flags); };

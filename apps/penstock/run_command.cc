@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "apps/penstock/commands.h"
+#include "apps/penstock/number_flags.h"
 #include "apps/penstock/stop_signals.h"
 #include "gst/penanalysis_meta.h"
 #include "gst/register.h"
@@ -22,8 +23,8 @@
 #include "penstock/base/str_format.h"
 #include "penstock/memory/device_id.h"
 #include "penstock/model/manifest.h"
-#include "penstock/pipeline/run_job.h"
 #include "penstock/pipeline/output_file.h"
+#include "penstock/pipeline/run_job.h"
 
 namespace penstock {
 namespace {
@@ -205,11 +206,11 @@ int run_with(const Flags& flags) {
       terminal, terminal_width());
   if (!quiet) options.progress = &progress;
 
-  const RunOutcome outcome = run(options);
   // The table would end up in the middle of it.
   const bool stdout_taken =
       std::ranges::any_of(std::array{options.video, options.json, options.report},
                           [](const auto& p) { return standard_descriptor_of(p) == STDOUT_FILENO; });
+  const RunOutcome outcome = run(options);
   if (!quiet && outcome.summary.frames > 0) {
     std::FILE* const to = stdout_taken ? stderr : stdout;
     std::fputs(to_table(outcome.summary).c_str(), to);
@@ -241,10 +242,10 @@ Command add_run(CLI::App& app) {
       ->check(CLI::IsMember({"throughput", "latency"}))
       ->capture_default_str();
   run->add_option("--threshold", flags->threshold, "Least confidence (default: the model's)")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(finite_number(0, 1));
   run->add_option("--iou-threshold", flags->iou_threshold,
                   "Overlap from which the weaker of two boxes goes (default: the model's)")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(finite_number(0, 1));
   run->add_option("--workers", flags->workers, "Inference workers (default: by policy and cores)")
       ->check(CLI::Range(1, 256));
   run->add_option("--engine-library", flags->engine_library, "The ONNX Runtime library to load");

@@ -429,13 +429,6 @@ TEST_F(BadModel, GivenAnEngineLibraryThatIsNotUtf8_WhenRun_ThenItIsNotReplacedBy
 
 // ---- the outputs
 
-TEST_F(BadInput, GivenAnOutputThatCantBeCreated_WhenRun_ThenCannotCreate) {
-  const std::string clip = square_mp4(folder_, 3).string();
-  for (const char* kind : {"video", "json", "report"}) {
-    const Ended ended = run_penstock({"run", "--source", clip, "--model", model_, "--out",
-                                      std::string(kind) + "=/no/such/folder/out"});
-    EXPECT_EQ(ended.code, 73) << kind << ended.err;
-    expect_one_message(ended, "/no/such/folder/out");
 TEST_F(BadInput, GivenAVideoThatIsAPipe_WhenRun_ThenUsageErrorAtOnce) {
   const std::string clip = square_mp4(folder_, 3).string();
   const std::string fifo = (folder_ / "video.fifo").string();
@@ -461,6 +454,13 @@ TEST_F(BadInput, GivenJsonOnStdout_WhenRunIntoAFile_ThenItHoldsTheLinesAndTheTab
   }
 }
 
+TEST_F(BadInput, GivenAnOutputThatCantBeCreated_WhenRun_ThenCannotCreate) {
+  const std::string clip = square_mp4(folder_, 3).string();
+  for (const char* kind : {"video", "json", "report"}) {
+    const Ended ended = run_penstock({"run", "--source", clip, "--model", model_, "--out",
+                                      std::string(kind) + "=/no/such/folder/out"});
+    EXPECT_EQ(ended.code, 73) << kind << ended.err;
+    expect_one_message(ended, "/no/such/folder/out");
   }
 }
 
@@ -563,6 +563,18 @@ TEST_F(SameFile, GivenADeviceForTwoOutputs_WhenRun_ThenItIsFine) {
 }
 
 // ---- usage
+
+TEST_F(BadInput, GivenANumberThatIsNone_WhenRun_ThenUsageError) {
+  const std::string clip = square_mp4(folder_, 3).string();
+  for (const char* flag : {"--threshold", "--iou-threshold"}) {
+    for (const char* value : {"nan", "-nan", "inf", "1.01", "-0.1", "0.5x", ""}) {
+      const Ended ended = run(clip, {flag, value});
+      EXPECT_EQ(ended.code, 64) << flag << " " << value << ": " << ended.err;
+    }
+  }
+  const Ended ended = run_penstock({"model", "bench", model_, "--seconds", "nan"});
+  EXPECT_EQ(ended.code, 64) << ended.err;
+}
 
 TEST(Usage, GivenWrongCommandLines_WhenRun_ThenUsageError) {
   const std::vector<std::vector<std::string>> lines{
