@@ -17,6 +17,7 @@
 
 #include "penstock/base/str_format.h"
 #include "penstock/pipeline/source.h"
+#include "penstock/pipeline/drawn_labels.h"
 
 namespace penstock {
 namespace {
@@ -168,7 +169,7 @@ void add_boxes(GstBuffer* buffer, const Findings& findings) {
     const int x = static_cast<int>(std::lround(object.x)),
               y = static_cast<int>(std::lround(object.y));
     gst_analytics_relation_meta_add_od_mtd(
-        relations, g_quark_from_string(object.label.c_str()), x, y,
+        relations, g_quark_from_string(drawn_label(object.label).c_str()), x, y,
         std::max(1, static_cast<int>(std::lround(object.x + object.width)) - x),
         std::max(1, static_cast<int>(std::lround(object.y + object.height)) - y), object.confidence,
         &box);

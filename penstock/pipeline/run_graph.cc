@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "penstock/base/str_format.h"
+#include "penstock/pipeline/drawn_labels.h"
 #include "penstock/pipeline/source.h"
 
 namespace penstock {
@@ -18,7 +19,8 @@ constexpr double kBitsPerPixel = 0.2;
 
 Result<void> set_property(GstElement* element, const std::string& name, const std::string& value) {
   GObjectClass* type = G_OBJECT_GET_CLASS(element);
-  if (g_object_class_find_property(type, name.c_str()) == nullptr) {
+  const GParamSpec* spec = g_object_class_find_property(type, name.c_str());
+  if (spec == nullptr) {
     return fail(ErrorKind::kInvalidArgument, str_format("peninfer has no property '{}'", name));
   }
   GValue given = G_VALUE_INIT;
@@ -190,7 +192,7 @@ GstFlowReturn RunGraph::chain_video(GstPad* pad, GstObject* parent, GstBuffer* b
     gst_buffer_unref(buffer);
     return GST_FLOW_OK;
   }
-  const GstFlowReturn flow = gst_proxy_pad_chain_default(pad, parent, buffer);
+  const GstFlowReturn flow = gst_proxy_pad_chain_default(pad, parent, with_drawn_labels(buffer));
   if (flow == GST_FLOW_OK) return flow;
   graph.video_lost_ = true;
   // A muxer that failed flushes its pads after it has said why; so does the end of the run.
