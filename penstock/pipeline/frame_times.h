@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // FrameTimes completes the times of frames on their way into a video file. An MP4 needs a time for
-// every frame, which a bare H.264 stream does not give, and a length for the last one, which no
-// next frame gives: with a length of zero readers leave that frame out.
+// every frame, later than that of the frame before, which a bare H.264 stream does not give and
+// packed B-frames in an AVI share, and a length for the last one, which no next frame gives: with a
+// length of zero readers leave that frame out.
 //
 //   FrameTimes times;
 //   times.set_rate(25);                                  // what the caps say; 0: unknown
@@ -28,8 +29,9 @@ class FrameTimes {
   /// Where frames without times begin.
   void set_start(GstClockTime start) { start_ = start; }
 
-  /// What is given stays; what is missing (GST_CLOCK_TIME_NONE, or no length) follows the frame
-  /// before at the stated rate, else at the distance of the last two frames that had times.
+  /// What is given stays; what is missing (GST_CLOCK_TIME_NONE, or no length) and a time that is
+  /// not later than the one before follow the frame before at the stated rate, else at the distance
+  /// of the last two frames that had times.
   Time complete(GstClockTime pts, GstClockTime duration);
 
  private:

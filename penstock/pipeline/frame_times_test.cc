@@ -18,7 +18,7 @@ TEST(FrameTimes, GivenCompleteTimes_WhenCompleted_ThenTheyStayAsTheyAre) {
   FrameTimes times;
   times.set_rate(25);
   expect_time(times.complete(100 * kMs, 33 * kMs), 100 * kMs, 33 * kMs);
-  expect_time(times.complete(90 * kMs, 1), 90 * kMs, 1);
+  expect_time(times.complete(110 * kMs, 1), 110 * kMs, 1);
 }
 
 TEST(FrameTimes, GivenNoLengthAndARate_WhenCompleted_ThenTheRateGivesTheLength) {
@@ -35,7 +35,18 @@ TEST(FrameTimes, GivenNoLengthAndNoRate_WhenCompleted_ThenTheDistanceToTheFrameB
   expect_time(times.complete(65 * kMs, kNone), 65 * kMs, 10 * kMs);
   expect_time(times.complete(95 * kMs, kNone), 95 * kMs, 30 * kMs);
   // A step back says nothing about the length.
-  expect_time(times.complete(80 * kMs, kNone), 80 * kMs, 30 * kMs);
+  expect_time(times.complete(80 * kMs, kNone), 125 * kMs, 30 * kMs);
+}
+
+TEST(FrameTimes, GivenPackedFrames_WhenCompleted_ThenTheirTimesGrowAtTheRate) {
+  FrameTimes times;
+  times.set_rate(25);
+  expect_time(times.complete(0, kNone), 0, 40 * kMs);
+  expect_time(times.complete(40 * kMs, kNone), 40 * kMs, 40 * kMs);
+  expect_time(times.complete(40 * kMs, kNone), 80 * kMs, 40 * kMs);
+  expect_time(times.complete(kNone, kNone), 120 * kMs, 40 * kMs);
+  expect_time(times.complete(120 * kMs, kNone), 160 * kMs, 40 * kMs);
+  expect_time(times.complete(300 * kMs, kNone), 300 * kMs, 40 * kMs);
 }
 
 TEST(FrameTimes, GivenATimeForTheFirstFrameOnly_WhenCompleted_ThenTheOthersFollowIt) {

@@ -2,6 +2,7 @@
 #include "penstock/pipeline/run_probes.h"
 
 #include <cmath>
+#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -182,6 +183,11 @@ void RunProbes::take_frame(GstPad* pad, GstBuffer* buffer) {
   result.source = options_.source.text;
   const std::uint64_t number = record_.frames();
   result.frame = number;
+  if (result.pts_ns >= 0) {
+    json_times_.set_rate(record_.shape().frame_rate);
+    result.pts_ns =
+        std::int64_t(json_times_.complete(GstClockTime(result.pts_ns), GST_CLOCK_TIME_NONE).pts);
+  }
   last_memory_ = gst_buffer_n_memory(buffer) > 0 ? gst_buffer_peek_memory(buffer, 0) : nullptr;
   if (outputs_.json() != nullptr) {
     if (auto written = outputs_.json()->write(result); !written) {

@@ -59,7 +59,7 @@ class RunProbes {
   /// Takes the event and gives back the one that the encoder is to see.
   GstEvent* note_timing(GstEvent* event);
   /// Takes the buffer and gives it back with the times that the MP4 needs. The JSON keeps the
-  /// source's own.
+  /// source's own, as far as they grow.
   GstBuffer* complete_times(GstBuffer* buffer);
   void plan(const std::string& line);
   void post(const char* name);
@@ -81,7 +81,8 @@ class RunProbes {
   GstMemory* last_memory_ = nullptr;
   std::uint64_t drawn_copies_ = 0;
   FrameTimes times_;
-  bool untimed_ = false;  ///< Frames without times came, and the plan said so.
+  FrameTimes json_times_;  ///< Of the frames that have any.
+  bool untimed_ = false;   ///< Frames without times came, and the plan said so.
 };
 
 }  // namespace penstock
