@@ -2,6 +2,7 @@
 //
 // penstock run: from flags to RunOptions, and from RunOutcome to messages and an exit code.
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -125,6 +126,17 @@ std::optional<FrameReading> read_frame(GstBuffer* buffer) {
   return FrameReading{&analysis->result, &analysis->times};
 }
 
+/// With fewer, libraries crash that never expect to be refused one.
+constexpr rlim_t kLeastDescriptors = 32;
+
+Result<void> check_descriptors() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kLeastDescriptors) return {};
+  return fail(ErrorKind::kExhausted,
+              str_format("only {} files may be open at once (ulimit -n); a run needs {}",
+                         limit.rlim_cur, kLeastDescriptors));
+}
+
 int terminal_width() {
   winsize size{};
   if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 20) return 79;
@@ -132,6 +144,9 @@ int terminal_width() {
 }
 
 int run_with(const Flags& flags) {
+  if (auto enough = check_descriptors(); !enough) {
+    return say_error(enough.error(), exit_code(enough.error().kind()));
+  }
   RunOptions options;
   for (const std::string& output : flags.outputs) {
     if (auto taken = take_output(output, options); !taken) {

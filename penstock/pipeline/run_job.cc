@@ -88,6 +88,13 @@ class RunJob {
     }
     graph_ = std::move(*graph);
     bus_ = gst_element_get_bus(graph_->pipeline());
+    gst_bus_get_pollfd(bus_, &bus_poll_);
+    if (bus_poll_.fd < 0) {
+      record_.fail(Error(ErrorKind::kExhausted,
+                         "no file descriptor is left for the pipeline's messages (ulimit -n)"),
+                   RunPart::kPipeline);
+      return false;
+    }
     probes_ = std::make_unique<RunProbes>(options_, *graph_, *outputs_, record_);
     probes_->install();
     // READY loads the model; apart from PLAYING, so that its failure is told from the source's.
@@ -220,7 +227,6 @@ class RunJob {
     demuxer_read_at_ = clock_.now();
     while (!ended) {
       pollfd fds[2] = {};
-      gst_bus_get_pollfd(bus_, &bus_poll_);
       fds[0] = {bus_poll_.fd, POLLIN, 0};
       fds[1] = {options_.stop_fd, POLLIN, 0};
       const bool watch_stop = options_.stop_fd >= 0 && !stopped_;
@@ -432,7 +438,7 @@ class RunJob {
   std::unique_ptr<RunProbes> probes_;  // outlives the graph, whose threads run it
   std::unique_ptr<RunGraph> graph_;
   GstBus* bus_ = nullptr;
-  GPollFD bus_poll_{};
+  GPollFD bus_poll_{-1, 0, 0};
   TimePoint demuxer_read_at_{};  ///< Or has not begun to.
   std::thread closer_;
   std::string missing_decoder_;

@@ -454,6 +454,15 @@ TEST_F(BadInput, GivenJsonOnStdout_WhenRunIntoAFile_ThenItHoldsTheLinesAndTheTab
   }
 }
 
+TEST_F(BadInput, GivenTooFewDescriptors_WhenRun_ThenAMessageAndNoCrash) {
+  const std::string clip = square_mp4(folder_, 3).string();
+  for (int limit = 6; limit <= 12; ++limit) {
+    const Ended ended = run(clip, {}, {.open_files_limit = limit});
+    EXPECT_EQ(ended.code, 71) << limit << ": " << ended.err;
+    expect_one_message(ended, "ulimit -n");
+  }
+}
+
 TEST_F(BadInput, GivenAnOutputThatCantBeCreated_WhenRun_ThenCannotCreate) {
   const std::string clip = square_mp4(folder_, 3).string();
   for (const char* kind : {"video", "json", "report"}) {
