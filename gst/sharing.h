@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "gst/gst_ptr.h"
 #include "penstock/base/error.h"
@@ -40,6 +41,15 @@ __attribute__((visibility("default"))) void publish_context(GstElement* element,
 
 /// A model that is open on its device.
 struct OpenedInference {
+  OpenedInference(DevicePtr where, std::unique_ptr<FrameInference> what)
+      : device(std::move(where)), inference(std::move(what)) {}
+  /// The last user has gone, and with it whoever wanted what still runs.
+  ~OpenedInference() {
+    if (inference != nullptr) inference->interrupt();
+  }
+  OpenedInference(const OpenedInference&) = delete;
+  OpenedInference& operator=(const OpenedInference&) = delete;
+
   DevicePtr device;
   std::unique_ptr<FrameInference> inference;
 };

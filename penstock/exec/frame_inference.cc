@@ -93,6 +93,7 @@ class OpenedFrameInference final : public FrameInference {
   SharedBatchExecutor& executor() override { return *executor_; }
   const Manifest& manifest() const override { return stage_.manifest; }
   int workers() const override { return workers_; }
+  void interrupt() override { stage_.session->interrupt(); }
   std::uint64_t preprocessors() const override {
     std::uint64_t made = 0;
     for (const auto& cache : caches_) made += cache->made();

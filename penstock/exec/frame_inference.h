@@ -60,6 +60,8 @@ class FrameInference {
   virtual const Manifest& manifest() const = 0;
   /// Threads that run requests, at least 1.
   virtual int workers() const = 0;
+  /// Session::interrupt(): before the end, when nobody waits for what still runs.
+  virtual void interrupt() = 0;
   /// Preprocessors made so far: one a worker and source that came by it (contract V06).
   virtual std::uint64_t preprocessors() const = 0;
 };

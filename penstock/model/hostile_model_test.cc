@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <thread>
 
 #include "penstock/base/str_format.h"
 #include "penstock/memory/cpu/cpu_device.h"
@@ -266,8 +267,8 @@ OnnxBuilder endless_products(const std::string& start) {
   return model;
 }
 
-TEST(M06, GivenAModelThatNeedsHours_WhenRun_ThenItIsStoppedAtTheLimit) {
-  HostileModel hostile;
+/// endless_products() of a matrix that its input makes, so that no optimiser sees it.
+std::string hours_of_work() {
   OnnxBuilder model = endless_products("matrix");
   model.constant("size", {2}, std::vector<std::int64_t>{1024, 1024})
       .constant("first", {1}, std::vector<std::int64_t>{0})
@@ -275,7 +276,25 @@ TEST(M06, GivenAModelThatNeedsHours_WhenRun_ThenItIsStoppedAtTheLimit) {
       .node("Reshape", {"b", "flat"}, {"b_flat"})
       .node("Gather", {"b_flat", "first"}, {"b_first"})
       .node("Expand", {"b_first", "size"}, {"matrix"});
-  auto opened = hostile.open(model.build(), {.run_limit = std::chrono::seconds(3)});
+  return model.build();
+}
+
+TEST(M06, GivenAModelThatNeedsHours_WhenInterrupted_ThenItEndsAsCancelled) {
+  HostileModel hostile;
+  auto opened = hostile.open(hours_of_work());
+  ASSERT_TRUE(opened) << opened.error().message();
+  std::thread interrupter([session = *opened] { session->interrupt(); });
+  const auto outputs = hostile.run(**opened);
+  const Result<void> outcome =
+      outputs ? outputs->front().ready.wait() : std::unexpected(outputs.error());
+  interrupter.join();
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().kind(), ErrorKind::kCancelled);
+}
+
+TEST(M06, GivenAModelThatNeedsHours_WhenRun_ThenItIsStoppedAtTheLimit) {
+  HostileModel hostile;
+  auto opened = hostile.open(hours_of_work(), {.run_limit = std::chrono::seconds(3)});
   ASSERT_TRUE(opened) << opened.error().message();
   const auto outputs = hostile.run(**opened);
   const Result<void> outcome =

@@ -52,6 +52,10 @@ class Session {
   /// kExhausted: the output budget is held by earlier results; kDevice: the engine failed (maybe by
   /// the fence).
   virtual Result<std::vector<Tensor>> run(std::span<const Tensor> inputs) = 0;
+
+  /// Tells runs in flight and all later ones to stop, for a session that nobody needs any more:
+  /// they fail with kCancelled. The engine looks between two operators. Safe from any thread.
+  virtual void interrupt() = 0;
 };
 
 /// Loads the manifest's artefact with its engine. Every failure names model, engine and cause.

@@ -27,6 +27,8 @@ namespace {
 
 // How long outputs may take to close after the run was told to end.
 constexpr Nanoseconds kCloseTimeout = std::chrono::seconds(20);
+/// And once more for what lies behind the analysis, when that took so long.
+constexpr Nanoseconds kGiveUpTimeout = std::chrono::seconds(2);
 /// What a demuxer posts has come by then.
 constexpr Nanoseconds kDemuxerSilence = std::chrono::seconds(1);
 constexpr std::size_t kMaxNotes = 16;
@@ -119,7 +121,9 @@ class RunJob {
       // NULL unblocks whatever still waits inside the pipeline, the closing thread too.
       gst_element_set_state(graph_->pipeline(), GST_STATE_NULL);
     }
-    if (closer_.joinable()) closer_.join();
+    for (std::thread* closer : {&closer_, &late_closer_}) {
+      if (closer->joinable()) closer->join();
+    }
     if (bus_ != nullptr) gst_object_unref(bus_);
     graph_.reset();
     count_outside();
@@ -245,7 +249,11 @@ class RunJob {
         if (!close_streams()) break;
         close_by = Deadline::after(clock_, kCloseTimeout);
       }
-      if (close_by.passed(clock_)) {
+      if (close_by.passed(clock_) && stopped_ && !record_.has_failed()) {
+        // A signal is not an error: what is not analysed by now is given up.
+        if (gave_up_ || !give_up()) break;
+        close_by = Deadline::after(clock_, kGiveUpTimeout);
+      } else if (close_by.passed(clock_)) {
         record_.fail(Error(ErrorKind::kDeadline, "the outputs did not close in 20 s"),
                      RunPart::kPipeline);
         break;
@@ -338,11 +346,26 @@ class RunJob {
         drain_all ? GST_PAD(gst_object_ref(graph_->head())) : gst_pad_get_peer(graph_->infer_src());
     if (pad == nullptr) return false;
     // The pad's stream lock is held while a frame is on its way: not a thing to wait for here.
-    closer_ = std::thread([pad] {
+    closer_ = end_stream(pad);
+    return true;
+  }
+
+  /// Ends the outputs behind what is still being analysed. False when there is nothing to end.
+  bool give_up() {
+    gave_up_ = true;
+    note("frames that took longer than 20 s to analyse after the signal were given up");
+    GstPad* pad = record_.frames() > 0 ? gst_pad_get_peer(graph_->infer_src()) : nullptr;
+    if (pad == nullptr) return false;
+    late_closer_ = end_stream(pad);
+    return true;
+  }
+
+  /// Takes the pad.
+  static std::thread end_stream(GstPad* pad) {
+    return std::thread([pad] {
       gst_pad_send_event(pad, gst_event_new_eos());
       gst_object_unref(pad);
     });
-    return true;
   }
 
   void check_collection(GstMessage* message) {
@@ -441,10 +464,12 @@ class RunJob {
   GPollFD bus_poll_{-1, 0, 0};
   TimePoint demuxer_read_at_{};  ///< Or has not begun to.
   std::thread closer_;
+  std::thread late_closer_;
   std::string missing_decoder_;
   std::optional<BusError> refusal_;  // peninfer's word on the caps
   bool video_alone_ = false;         // no sound or text beside it in the source
   bool closing_ = false;
+  bool gave_up_ = false;     // on what peninfer still has
   bool analysed_ = false;    // every frame that peninfer accepted
   bool video_lost_ = false;  // its output failed
   bool playing_ = false;

@@ -177,6 +177,9 @@ Result<void> OrtModel::within_limit(const std::string& doing, const std::functio
   const auto watch = limit_->watch(stop);
   auto done = runtime_->check(work(), doing);
   if (done || !watch.has_passed()) return done;
+  if (limit_->stopped()) {
+    return fail(ErrorKind::kCancelled, str_format("{}: interrupted", doing));
+  }
   const auto seconds = std::chrono::duration<double>(limit_->limit()).count();
   return fail(
       ErrorKind::kDevice,

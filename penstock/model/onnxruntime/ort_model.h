@@ -36,6 +36,8 @@ class OrtModel {
   const std::vector<TensorSpec>& outputs() const { return outputs_; }
   /// "model 'nanodet' (onnxruntime 1.29.0, CPUExecutionProvider)": the context of every error.
   const std::string& label() const { return label_; }
+  /// Tells the runs there are, and all later ones, to stop: they fail with kCancelled.
+  void interrupt() const { limit_->stop_all(); }
   const OrtRuntime& runtime() const { return *runtime_; }
 
   /// Runs once on the calling thread. Returns the values of the outputs without bytes, in order.

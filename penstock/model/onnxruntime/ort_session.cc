@@ -93,6 +93,8 @@ class OrtSessionImpl final : public Session {
     return results;
   }
 
+  void interrupt() override { model_->interrupt(); }
+
  private:
   Result<void> bind(std::span<const Tensor> inputs, RunState& state) {
     Symbols symbols;

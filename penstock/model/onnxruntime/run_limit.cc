@@ -20,11 +20,32 @@ RunLimit::~RunLimit() {
 
 RunLimit::Watch RunLimit::watch(std::function<void()> stop) {
   const std::lock_guard lock(mutex_);
+  if (stopped_) {
+    stop();
+    passed_.push_back({.until = clock_.now(), .stop = std::move(stop), .passed = true});
+    return Watch(*this, std::prev(passed_.end()));
+  }
   const bool was_idle = waiting_.empty();
   waiting_.push_back({.until = clock_.now() + limit_, .stop = std::move(stop)});
   // Later ones end later, so that only the first changes what the thread waits for.
   if (was_idle) changed_.notify_all();
   return Watch(*this, std::prev(waiting_.end()));
+}
+
+void RunLimit::stop_all() {
+  const std::lock_guard lock(mutex_);
+  stopped_ = true;
+  for (Entry& entry : waiting_) {
+    entry.stop();
+    entry.passed = true;
+  }
+  passed_.splice(passed_.end(), waiting_);
+  changed_.notify_all();
+}
+
+bool RunLimit::stopped() const {
+  const std::lock_guard lock(mutex_);
+  return stopped_;
 }
 
 void RunLimit::work() {

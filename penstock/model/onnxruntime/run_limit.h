@@ -28,8 +28,14 @@ class RunLimit {
   RunLimit& operator=(const RunLimit&) = delete;
 
   class Watch;
-  /// `stop` is called at most once, on the limit's thread, and never after the Watch has gone.
+  /// `stop` is called at most once, on the limit's thread or that of stop_all(), and never after
+  /// the Watch has gone.
   [[nodiscard]] Watch watch(std::function<void()> stop);
+
+  /// Calls `stop` of every watch there is, and of every later one at once. Thread-safe.
+  void stop_all();
+  /// True after stop_all().
+  bool stopped() const;
 
   Nanoseconds limit() const { return limit_; }
 
@@ -52,6 +58,7 @@ class RunLimit {
   Entries waiting_;  ///< In the order in which they began, which is that of their ends.
   Entries passed_;
   bool ends_ = false;
+  bool stopped_ = false;
   std::thread thread_;
 };
 

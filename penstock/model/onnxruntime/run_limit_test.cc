@@ -11,6 +11,25 @@ namespace {
 
 using namespace std::chrono_literals;
 
+TEST(RunLimit, GivenWatches_WhenAllAreStopped_ThenEachIsStoppedOnceAndLaterOnesAtOnce) {
+  ManualClock clock;
+  RunLimit limit(clock, 10s);
+  int first = 0, second = 0, late = 0;
+  const auto a = limit.watch([&first] { ++first; });
+  const auto b = limit.watch([&second] { ++second; });
+  EXPECT_FALSE(limit.stopped());
+  limit.stop_all();
+  limit.stop_all();
+  EXPECT_TRUE(limit.stopped());
+  EXPECT_EQ(first, 1);
+  EXPECT_EQ(second, 1);
+  EXPECT_TRUE(a.has_passed());
+  EXPECT_TRUE(b.has_passed());
+  const auto c = limit.watch([&late] { ++late; });
+  EXPECT_EQ(late, 1);
+  EXPECT_TRUE(c.has_passed());
+}
+
 TEST(RunLimit, GivenAWatch_WhenItsTimeHasCome_ThenItIsStoppedOnceAndNotBefore) {
   ManualClock clock;
   RunLimit limit(clock, 10s);
