@@ -249,9 +249,9 @@ class RunJob {
         if (!close_streams()) break;
         close_by = Deadline::after(clock_, kCloseTimeout);
       }
-      if (close_by.passed(clock_) && stopped_ && !record_.has_failed()) {
+      if (close_by.passed(clock_) && stopped_ && !gave_up_ && !record_.has_failed()) {
         // A signal is not an error: what is not analysed by now is given up.
-        if (gave_up_ || !give_up()) break;
+        if (!give_up()) break;
         close_by = Deadline::after(clock_, kGiveUpTimeout);
       } else if (close_by.passed(clock_)) {
         record_.fail(Error(ErrorKind::kDeadline, "the outputs did not close in 20 s"),
