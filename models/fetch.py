@@ -10,6 +10,8 @@ once or not at all. Exit codes are those of sysexits.h.
 from __future__ import annotations
 
 import argparse
+import ctypes
+import errno
 import fcntl
 import hashlib
 import json
@@ -110,8 +112,28 @@ def is_prepared(recipe: dict, folder: Path) -> bool:
         return False
 
 
+def put_in_place(new: Path, folder: Path) -> None:
+    """`new` in the place of `folder` in one step; what was there is then at `new`."""
+    renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    for _ in range(8):  # Another program may make or remove the folder in between.
+        try:
+            new.rename(folder)  # Refused by the system when something is in the folder.
+            return
+        except OSError as error:
+            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
+                raise
+        if renameat2 is None:
+            raise OSError(errno.ENOSYS, "cannot replace a folder in one step; remove it first", str(folder))
+        if renameat2(here, os.fsencode(new), here, os.fsencode(folder), exchange) == 0:
+            return
+        if ctypes.get_errno() != errno.ENOENT:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(folder))
+    raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), str(folder))
+
+
 def write_folder(folder: Path, files: dict[str, bytes]) -> None:
-    """All of `files` in `folder`, which is replaced as a whole by renaming."""
+    """All of `files` in `folder`, which appears or is replaced in one step."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
@@ -122,9 +144,7 @@ def write_folder(folder: Path, files: dict[str, bytes]) -> None:
                 stream.write(data)
                 stream.flush()
                 os.fsync(stream.fileno())
-        if folder.exists():
-            folder.rename(temporary / "old")
-        new.rename(folder)
+        put_in_place(new, folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 

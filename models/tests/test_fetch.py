@@ -67,6 +67,24 @@ class Fetch(unittest.TestCase):
         with mock.patch.object(recipes, "load_recipe", return_value=self.recipe), contextlib.redirect_stdout(io.StringIO()):
             fetch.prepare(self.recipe, self.root / "models/tiny", self.root / "cache", str(program))
 
+    def test_a_folder_that_is_there_is_exchanged_in_one_step(self):
+        folder = self.root / "models/tiny"
+        fetch.write_folder(folder, {"a": b"old"})
+        seen = []
+        rename = Path.rename
+
+        def watch(path, target):
+            try:
+                return rename(path, target)
+            finally:
+                seen.append((folder / "a").read_bytes())  # There is never none.
+
+        with mock.patch.object(Path, "rename", watch):
+            fetch.write_folder(folder, {"a": b"new"})
+        self.assertEqual(seen, [b"old"])
+        self.assertEqual((folder / "a").read_bytes(), b"new")
+        self.assertEqual([path.name for path in folder.parent.iterdir()], ["tiny"])
+
     def test_given_the_program_when_prepared_then_it_gets_the_model_and_a_reference(self):
         self.compare(0, "nothing")
         given = (self.root / "given").read_text().split()
