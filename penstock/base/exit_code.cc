@@ -28,4 +28,16 @@ int exit_code(ErrorKind kind) {
   return kExitSoftware;
 }
 
+int exit_code(const OutputError& error) {
+  switch (error.step()) {
+    case OutputError::Step::kOther:
+      return exit_code(error.kind());
+    case OutputError::Step::kCreate:
+      return kExitCannotCreate;
+    case OutputError::Step::kWrite:
+      return kExitIo;
+  }
+  return kExitSoftware;
+}
+
 }  // namespace penstock

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "penstock/base/error.h"
+#include "penstock/base/output_error.h"
 
 namespace penstock {
 
@@ -26,5 +27,7 @@ inline constexpr int kExitConfig = 78;        ///< A configuration file is wrong
 /// The code for a kind of error. kExitCannotCreate and kExitConfig depend on what was being done,
 /// so only the caller can choose them.
 int exit_code(ErrorKind kind);
+/// kExitCannotCreate and kExitIo for what befell an output, else the code of its kind.
+int exit_code(const OutputError& error);
 
 }  // namespace penstock
