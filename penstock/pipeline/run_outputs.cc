@@ -8,35 +8,13 @@
 #include <span>
 
 #include "penstock/base/str_format.h"
+#include "penstock/pipeline/output_files.h"
 #include "penstock/pipeline/run_report.h"
 
 namespace penstock {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Where creating `path` would put the file: links are followed, also one to nothing.
-fs::path place_of(fs::path path) {
-  std::error_code ec;
-  // What the kernel follows at most.
-  constexpr int kMaxLinks = 40;
-  for (int i = 0; i < kMaxLinks && fs::is_symlink(fs::symlink_status(path, ec)); ++i) {
-    const fs::path target = fs::read_symlink(path, ec);
-    if (ec) break;
-    path = path.parent_path() / target;  // An absolute target replaces it.
-  }
-  const fs::path absolute = fs::absolute(path, ec);
-  const fs::path place = fs::weakly_canonical(absolute, ec);
-  return ec ? absolute.lexically_normal() : place;
-}
-
-/// True when writing one would destroy the other.
-bool same_file(const fs::path& one, const fs::path& other) {
-  std::error_code ec;
-  const fs::file_status status = fs::status(one, ec);
-  if (fs::exists(status) && !fs::is_regular_file(status)) return false;
-  return fs::equivalent(one, other, ec) || place_of(one) == place_of(other);
-}
 
 Result<void> check_paths(const RunOptions& options) {
   const std::array<const fs::path*, 3> outputs{&options.video, &options.json, &options.report};

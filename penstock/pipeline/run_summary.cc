@@ -5,6 +5,8 @@
 #include <format>
 #include <iterator>
 
+#include "penstock/base/printable.h"
+
 namespace penstock {
 
 namespace {
@@ -25,14 +27,15 @@ std::string findings_lines(const RunSummary& summary) {
       std::format_to(line, "objects     {} ({:.2f} a frame)\n", summary.objects,
                      double(summary.objects) / frames);
       for (const auto& [label, count] : summary.largest()) {
-        std::format_to(line, "  {:<22} {:>8.0f} {:>8.2f} a frame\n", label, count, count / frames);
+        std::format_to(line, "  {:<22} {:>8.0f} {:>8.2f} a frame\n", printable(label), count,
+                       count / frames);
       }
       break;
     case Subject::kClasses:
       std::format_to(line, "first class of a frame\n");
       for (const auto& [label, count] : summary.largest()) {
-        std::format_to(line, "  {:<22} {:>8.0f} {:>8.1f} % of the frames\n", label, count,
-                       100 * count / frames);
+        std::format_to(line, "  {:<22} {:>8.0f} {:>8.1f} % of the frames\n", printable(label),
+                       count, 100 * count / frames);
       }
       if (summary.unclassified > 0) {
         std::format_to(line, "  {:<22} {:>8} {:>8.1f} % of the frames\n", "(none above threshold)",
@@ -42,7 +45,7 @@ std::string findings_lines(const RunSummary& summary) {
     case Subject::kAreas:
       std::format_to(line, "mean share of the picture\n");
       for (const auto& [label, sum] : summary.largest()) {
-        std::format_to(line, "  {:<22} {:>8.2f} %\n", label, 100 * sum / frames);
+        std::format_to(line, "  {:<22} {:>8.2f} %\n", printable(label), 100 * sum / frames);
       }
       break;
     case Subject::kNumbers:
