@@ -148,9 +148,10 @@ Result<fs::path> find_model(const std::string& name_or_path, const fs::path& mod
   }
   return fail(
       ErrorKind::kNotFound,
-      str_format("no model '{0}' in '{1}': run `penstock model fetch {0}`, or give the path "
-                 "of a manifest.json",
-                 name_or_path, models.string()));
+      str_format(
+          "no model '{}' in '{}': `penstock model list` says which there are and which can be "
+          "fetched; or give the path of a manifest.json",
+          name_or_path, models.string()));
 }
 
 }  // namespace penstock

@@ -72,7 +72,7 @@ Result<Manifest> load_manifest(const std::filesystem::path& path);
 /// Folder of prepared models: `explicit_folder` when not empty, else
 /// $XDG_DATA_HOME/penstock/models or ~/.local/share/penstock/models.
 std::filesystem::path models_folder(const std::filesystem::path& explicit_folder = {});
-/// Turns --model's NAME|MANIFEST into a manifest path; kNotFound names `penstock model fetch`.
+/// Turns --model's NAME|MANIFEST into a manifest path; kNotFound names `penstock model list`.
 Result<std::filesystem::path> find_model(const std::string& name_or_path,
                                          const std::filesystem::path& models);
 

@@ -252,6 +252,7 @@ void read_schema2(JsonObject& root, ManifestDocument& document) {
   JsonErrors& errors = root.errors();
   Manifest& manifest = document.manifest;
   root.require("name", manifest.name);
+  check_name(errors, manifest.name);
   read_artefacts(root, document);
   read_engine(root, manifest);
   manifest.inputs = read_tensors(root, "inputs");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "penstock/base/printable.h"
 #include "penstock/base/str_format.h"
 
 namespace penstock {
@@ -53,6 +54,12 @@ void check_sha256(JsonErrors& errors, const std::string& field, const std::strin
   }
 }
 
+void check_name(JsonErrors& errors, const std::string& name) {
+  if (is_printable(name)) return;
+  errors.report(ErrorKind::kCorrupt,
+                str_format("'name' is '{}', which has a control character", printable(name)));
+}
+
 void check_labels(JsonErrors& errors, const std::vector<std::string>& labels) {
   if (labels.size() > kMaxManifestLabels) {
     errors.report(ErrorKind::kCorrupt, str_format("'labels' has {} entries, more than {}",
@@ -65,6 +72,7 @@ void read_schema1(JsonObject& root, ManifestDocument& document) {
   JsonErrors& errors = root.errors();
   ManifestArtefact artefact{.field = "model", .is_model = true};
   root.require("name", manifest.name);
+  check_name(errors, manifest.name);
   root.require("model", artefact.path);
   root.require("sha256", artefact.sha256);
   std::string arch = "any";

@@ -15,6 +15,8 @@ void read_schema1(JsonObject& root, ManifestDocument& document);
 /// Shared with schema 2.
 void check_unit_interval(JsonObject& object, std::string_view key, float value);
 void check_sha256(JsonErrors& errors, const std::string& field, const std::string& value);
+/// A model's name has no control character: it goes to terminals.
+void check_name(JsonErrors& errors, const std::string& name);
 void check_labels(JsonErrors& errors, const std::vector<std::string>& labels);
 
 }  // namespace penstock

@@ -409,7 +409,7 @@ TEST(FindModel, GivenAnUnknownName_WhenFound_ThenTheErrorSaysHowToGetIt) {
   const auto missing = find_model("yolo", folder.path());
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().kind(), ErrorKind::kNotFound);
-  EXPECT_THAT(missing.error().message(), HasSubstr("penstock model fetch yolo"));
+  EXPECT_THAT(missing.error().message(), HasSubstr("penstock model list"));
   const auto path = find_model("no/such/manifest.json", folder.path());
   ASSERT_FALSE(path);
   EXPECT_THAT(path.error().message(), HasSubstr("'no/such/manifest.json'"));

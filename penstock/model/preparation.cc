@@ -9,11 +9,14 @@
 #include <string_view>
 #include <utility>
 
+#include "penstock/base/printable.h"
 #include "penstock/base/str_format.h"
 #include "penstock/model/preparation_plan.h"
 
 namespace penstock {
 namespace {
+
+namespace fs = std::filesystem;
 
 // A batch that is open in the file is bounded here; the executor asks for the default of 8 at most.
 constexpr std::int64_t kMaxBatch = 64;
@@ -35,6 +38,40 @@ Result<TensorSpec> to_spec(const OnnxValueInfo& info, const char* side) {
 bool may_be_picture(const TensorSpec& spec) {
   const auto is_three = [](const Dimension& d) { return d.is_fixed() && d.minimum == 3; };
   return spec.dims.size() == 4 && (is_three(spec.dims[1]) || is_three(spec.dims[3]));
+}
+
+/// Data files must lie in the model's folder, also behind links: others are not the model's.
+Result<void> check_data(const fs::path& model, const std::string& relative) {
+  std::error_code error;
+  const fs::path folder = fs::canonical(fs::absolute(model).parent_path(), error);
+  if (error) return {};  // Reading the model tells it better.
+  const fs::path target = fs::canonical(folder / relative, error);
+  if (error) {
+    return fail(ErrorKind::kNotFound, str_format("cannot read the model's data file '{}': {}",
+                                                 relative, error.message()));
+  }
+  const fs::path inside = target.lexically_relative(folder);
+  if (!inside.empty() && *inside.begin() != "..") return {};
+  return fail(ErrorKind::kCorrupt,
+              str_format("the model's data file '{}' leads out of its folder, to '{}'; put a copy "
+                         "beside the model",
+                         relative, target.string()));
+}
+
+Result<void> hash_files(Preparation& plan) {
+  for (const std::string& relative : plan.data) {
+    PENSTOCK_TRY(check_data(plan.file, relative));
+    auto hash = sha256_file(plan.file.parent_path() / relative);
+    if (!hash) return std::unexpected(std::move(hash).error());
+    plan.data_sha256[relative] = *std::move(hash);
+  }
+  return {};
+}
+
+/// Names go to terminals and into paths.
+bool is_model_name(const std::string& name) {
+  return !name.empty() && name.size() <= 128 && name != "." && name != ".." &&
+         name.find('/') == std::string::npos && is_printable(name);
 }
 
 /// The picture first; every other input has its constant.
@@ -59,17 +96,20 @@ Result<void> take_inputs(PlanState& state) {
                           to_string(picture.type)));
   }
   const auto& constants = state.options.constants;
+  std::string missing;
   for (const TensorSpec& spec : others) {
     const auto given = std::ranges::find(constants, spec.name, &InputConstant::input);
     if (given == constants.end()) {
-      return ask(
-          str_format("input '{}' is not the picture; give --constant {}=NUMBER,... for what "
-                     "it gets in every run",
-                     spec.name, spec.name));
+      missing += str_format(
+          "{}input '{}' is not the picture; give --constant {}=NUMBER,... for "
+          "what it gets in every run",
+          missing.empty() ? "" : "; ", spec.name, spec.name);
+      continue;
     }
     state.note(
         str_format("input: '{}' always gets {} numbers (given)", spec.name, given->values.size()));
   }
+  if (!missing.empty()) return ask_flag(missing);
   for (const InputConstant& constant : constants) {
     if (!std::ranges::contains(others, constant.input, &TensorSpec::name)) {
       return contradiction(
@@ -163,7 +203,6 @@ Result<void> take_side(const PlanState& state, Dimension& dim, const char* name,
     side = static_cast<int>(dim.minimum);
     return {};
   }
-  if (!said) return ask(str_format("the model leaves its {0} open; give --{0}", name));
   if (!dim.accepts(*said) || *said > kMaxFrameSide) {
     return contradiction(str_format("{} {} ({}) is out of range", name, *said, said.source));
   }
@@ -202,6 +241,12 @@ Result<void> plan_size(PlanState& state) {
   pre.layout = input.layout;
   const std::size_t first = nchw ? 2 : 1;
   const bool open = !input.dims[first].is_fixed() || !input.dims[first + 1].is_fixed();
+  std::string missing;
+  if (!input.dims[first + 1].is_fixed() && !state.said.width) missing += " --width";
+  if (!input.dims[first].is_fixed() && !state.said.height) missing += " --height";
+  if (!missing.empty()) {
+    return ask_flag(str_format("the model leaves the picture's size open; give{}", missing));
+  }
   PENSTOCK_TRY(take_side(state, input.dims[first], "height", state.said.height, pre.height));
   PENSTOCK_TRY(take_side(state, input.dims[first + 1], "width", state.said.width, pre.width));
   state.note(str_format(
@@ -216,15 +261,21 @@ Result<void> plan_size(PlanState& state) {
 Result<Preparation> plan_preparation(const std::filesystem::path& onnx,
                                      const PrepareOptions& options) {
   const auto where = [&] { return str_format("preparing '{}'", onnx.string()); };
+  // First, so that a file that changes meanwhile is not the one that is planned.
+  auto hash = sha256_file(onnx);
+  if (!hash) return std::unexpected(std::move(hash).error().context(where()));
   auto summary = inspect_model(onnx);
   if (!summary) return std::unexpected(std::move(summary).error().context(where()));
   Preparation plan{.file = onnx};
+  plan.model_sha256 = *std::move(hash);
   plan.manifest.name = options.name.empty() ? onnx.stem().string() : options.name;
   plan.data = summary->external_files;
-  if (plan.manifest.name.empty() || plan.manifest.name.size() > 128 || plan.manifest.name == "." ||
-      plan.manifest.name == ".." || plan.manifest.name.find('/') != std::string::npos) {
+  if (!is_model_name(plan.manifest.name)) {
     return fail(ErrorKind::kInvalidArgument,
                 str_format("'{}' is no name for a model; give --name", plan.manifest.name));
+  }
+  if (auto hashed = hash_files(plan); !hashed) {
+    return std::unexpected(std::move(hashed).error().context(where()));
   }
   auto infos = find_model_info(onnx, summary->metadata);
   if (!infos) return std::unexpected(std::move(infos).error().context(where()));
@@ -238,6 +289,9 @@ Result<Preparation> plan_preparation(const std::filesystem::path& onnx,
     if (auto done = step(state); !done) {
       return std::unexpected(std::move(done).error().context(where()));
     }
+  }
+  if (!state.missing.empty()) {
+    return std::unexpected(Error(ErrorKind::kInvalidArgument, state.missing).context(where()));
   }
   plan_licence(state);
   for (const std::string& note : said->notes) state.note(note);

@@ -11,11 +11,13 @@
 
 #include <array>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "penstock/base/error.h"
+#include "penstock/base/output_error.h"
 #include "penstock/model/manifest.h"
 
 namespace penstock {
@@ -48,21 +50,32 @@ struct Preparation {
   std::filesystem::path file;
   Manifest manifest{};              ///< Without folder, artefact and hashes.
   std::vector<std::string> data{};  ///< Other files that the model wants, relative to its folder.
+  /// SHA-256 of the model's bytes that all this was told from, and of `data` by name.
+  std::string model_sha256{};
+  std::map<std::string, std::string> data_sha256{};
   std::string spdx{}, confidence{};
   std::vector<std::string> notes{};  ///< What was taken from where, one line each.
 };
 
 /// What is believed first: an option, a file beside the model (model_info.h), metadata in the
-/// model, shapes and what is usual for the family. kUnsupported: no family fits, or one fits but
-/// something only the user knows is missing; the message names the flag. kInvalidArgument: two of
-/// these contradict each other; the message names both. kCorrupt: the model, or a file beside it.
+/// model, shapes and what is usual for the family. kUnsupported: no family fits.
+/// kInvalidArgument: something only the user knows is missing, and the message names the flags; or
+/// two of these contradict each other, and it names both. kCorrupt: the model, or a file beside it.
 Result<Preparation> plan_preparation(const std::filesystem::path& onnx,
                                      const PrepareOptions& options);
 
+/// kInvalidArgument when a model of that name is in `models` already and `replace` is false: to be
+/// known before the model is tried.
+Result<void> check_place(const Preparation& plan, const std::filesystem::path& models,
+                         bool replace);
+
 /// Copies the model and its data into `models`/NAME with their hashes and the manifest; the folder
-/// appears at once or not at all. kInvalidArgument when it is there already and `replace` is false.
+/// appears, or takes the place of the old one, at once or not at all, also when others prepare the
+/// same name. kInvalidArgument when it is there already and `replace` is false; kCorrupt when a
+/// file is not the one that was planned; kUnsupported when the file system can't exchange folders.
 /// Answers the manifest.
-Result<std::filesystem::path> write_prepared(const Preparation& plan,
-                                             const std::filesystem::path& models, bool replace);
+Result<std::filesystem::path, OutputError> write_prepared(const Preparation& plan,
+                                                          const std::filesystem::path& models,
+                                                          bool replace);
 
 }  // namespace penstock

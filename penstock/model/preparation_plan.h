@@ -24,6 +24,7 @@ struct PlanState {
   Preparation& plan;
   std::vector<std::string> made_by{};  ///< Of the manifest's outputs.
   FamilyGuess guess{};
+  std::string missing{};  ///< What only the user knows, of all steps, to be asked for at once.
 
   Manifest& manifest() const { return plan.manifest; }
   void note(std::string text) const { plan.notes.push_back(std::move(text)); }
@@ -41,6 +42,13 @@ void plan_licence(PlanState& state);
 
 inline std::unexpected<Error> ask(std::string what) {
   return fail(ErrorKind::kUnsupported, std::move(what));
+}
+/// A flag that must be given.
+inline std::unexpected<Error> ask_flag(std::string what) {
+  return fail(ErrorKind::kInvalidArgument, std::move(what));
+}
+inline void ask_later(PlanState& state, const std::string& what) {
+  state.missing += (state.missing.empty() ? "" : "; ") + what;
 }
 inline std::unexpected<Error> contradiction(std::string what) {
   return fail(ErrorKind::kInvalidArgument, std::move(what));

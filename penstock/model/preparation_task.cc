@@ -208,7 +208,8 @@ Result<void> plan_labels(PlanState& state) {
     return {};
   }
   if (classes == 0 && manifest.task != "pose") {
-    return ask("the file names no labels; give --labels FILE, one name a line");
+    ask_later(state, "the file names no labels; give --labels FILE, one name a line");
+    return {};
   }
   const std::size_t count = std::max<std::size_t>(classes, 1);
   if (count > kMaxManifestLabels) return ask(str_format("{} classes are too many", count));

@@ -4,13 +4,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "penstock/base/str_format.h"
 #include "penstock/model/family_guess.h"
 #include "penstock/model/session.h"
+#include "penstock/model/testing/onnx_builder.h"
 #include "penstock/model/testing/session_support.h"
 #include "penstock/model/testing/square_finders.h"
 
@@ -181,6 +186,87 @@ TEST_F(M02, GivenExternalDataOutsideTheFolder_WhenPrepared_ThenItIsRefused) {
     EXPECT_THAT(written.error().message(), HasSubstr(path));
   }
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "models/yolo11n"));
+}
+
+TEST_F(M02, GivenExternalDataBehindALink_WhenPlanned_ThenItStaysInsideTheFolderOrIsRefused) {
+  OnnxBuilder builder;
+  builder.input("x", DataType::kFloat32, {1, 3, 8, 8})
+      .output("y", DataType::kFloat32, {1, 3, 8, 8})
+      .external_constant("w", {1}, "weights.bin")
+      .node("Add", {"x", "w"}, {"y"});
+  const auto inner = folder_.path() / "inner";
+  std::filesystem::create_directories(inner / "below");
+  std::ofstream(inner / "model.onnx", std::ios::binary) << builder.build();
+  const PrepareOptions options{
+      .family = "raw", .order = ChannelOrder::kRgb, .scale = 1.0f, .fit = Fit::kStretch};
+  EXPECT_EQ(plan_preparation(inner / "model.onnx", options).error().kind(), ErrorKind::kNotFound);
+  const auto secret = folder_.write("secret.bin", "1234");
+  std::filesystem::create_symlink("../secret.bin", inner / "weights.bin");
+  const auto refused = plan_preparation(inner / "model.onnx", options);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind(), ErrorKind::kCorrupt);
+  EXPECT_THAT(
+      refused.error().message(),
+      AllOf(HasSubstr("weights.bin"), HasSubstr(std::filesystem::canonical(secret).string())));
+  std::filesystem::remove(inner / "weights.bin");
+  std::ofstream(inner / "below/w.bin") << "1234";
+  std::filesystem::create_symlink("below/w.bin", inner / "weights.bin");
+  const auto plan = plan_preparation(inner / "model.onnx", options);
+  ASSERT_TRUE(plan) << plan.error().message();
+  const auto written = write_prepared(*plan, folder_.path() / "models", false);
+  ASSERT_TRUE(written) << written.error().message();
+  const auto copy = written->parent_path() / "weights.bin";
+  EXPECT_FALSE(std::filesystem::is_symlink(copy));
+  EXPECT_EQ(std::filesystem::file_size(copy), 4u);
+}
+
+TEST_F(M02, GivenAFileThatChangesAfterThePlan_WhenPrepared_ThenItIsRefused) {
+  const auto path = file({{1, 84, 8400}});
+  const auto plan = plan_preparation(path, {});
+  ASSERT_TRUE(plan);
+  std::ofstream(path, std::ios::app) << '\0';
+  const auto written = write_prepared(*plan, folder_.path() / "models", false);
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().kind(), ErrorKind::kCorrupt);
+  EXPECT_THAT(written.error().message(), HasSubstr("changed"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "models/yolo11n"));
+}
+
+TEST_F(M02, GivenSeveralAtOnce_WhenOneNameIsPrepared_ThenOneSucceedsWithoutReplace) {
+  const auto plan = plan_preparation(file({{1, 84, 8400}}), {});
+  ASSERT_TRUE(plan);
+  const auto models = folder_.path() / "models";
+  std::atomic<int> made = 0, refused = 0, replaced = 0;
+  const auto all = [&](bool replace) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] {
+        const auto written = write_prepared(*plan, models, replace);
+        if (written) ++(replace ? replaced : made);
+        if (!written && written.error().kind() == ErrorKind::kInvalidArgument) ++refused;
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  };
+  all(false);
+  EXPECT_EQ(made, 1);
+  EXPECT_EQ(refused, 3);
+  all(true);
+  EXPECT_EQ(replaced, 4);
+  EXPECT_TRUE(load_manifest(models / "yolo11n"));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(models), {}), 1);
+}
+
+TEST_F(M02, GivenAFolderInTheWay_WhenPreparedWithoutReplace_ThenWhatIsThereStays) {
+  const auto plan = plan_preparation(file({{1, 84, 8400}}), {});
+  ASSERT_TRUE(plan);
+  const auto models = folder_.path() / "models";
+  std::filesystem::create_directories(models);
+  std::filesystem::create_symlink("/nowhere", models / "yolo11n");
+  EXPECT_EQ(check_place(*plan, models, false).error().kind(), ErrorKind::kInvalidArgument);
+  EXPECT_TRUE(check_place(*plan, models, true));
+  EXPECT_FALSE(write_prepared(*plan, models, false));
+  EXPECT_TRUE(std::filesystem::is_symlink(models / "yolo11n"));
 }
 
 TEST(LabelsOfDictionary, GivenPythonAndJson_WhenRead_ThenNamesComeInOrder) {

@@ -64,8 +64,9 @@ Result<void> plan_normalisation(PlanState& state) {
     if (!is_said) missing += str_format("{}{}", missing.empty() ? "" : ", ", flag);
   }
   if (!known && !missing.empty()) {
-    return ask(str_format("models of family '{}' differ in what they take; give {}",
-                          state.manifest().family, missing));
+    ask_later(state, str_format("models of family '{}' differ in what they take; give {}",
+                                state.manifest().family, missing));
+    return {};
   }
   std::set<std::string> sources;
   if (known) {

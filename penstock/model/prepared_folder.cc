@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // write_prepared: the disk's side of a preparation.
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <span>
 #include <string>
 #include <system_error>
@@ -21,10 +25,13 @@ namespace {
 namespace fs = std::filesystem;
 
 std::unexpected<Error> io(const std::string& what, const std::error_code& error) {
-  const ErrorKind kind = error == std::errc::permission_denied           ? ErrorKind::kPermission
-                         : error == std::errc::no_space_on_device        ? ErrorKind::kExhausted
-                         : error == std::errc::no_such_file_or_directory ? ErrorKind::kNotFound
-                                                                         : ErrorKind::kIo;
+  const ErrorKind kind =
+      error == std::errc::permission_denied       ? ErrorKind::kPermission
+      : error == std::errc::read_only_file_system ? ErrorKind::kPermission
+      : error == std::errc::no_space_on_device || error == std::errc::file_too_large
+          ? ErrorKind::kExhausted
+      : error == std::errc::no_such_file_or_directory ? ErrorKind::kNotFound
+                                                      : ErrorKind::kIo;
   return fail(kind, str_format("{}: {}", what, error.message()));
 }
 
@@ -52,14 +59,49 @@ class TemporaryFolder {
   fs::path path_;
 };
 
-Result<ManifestArtefact> copy_artefact(const fs::path& from, const fs::path& folder,
-                                       const std::string& relative, bool is_model) {
+using Step = OutputError::Step;
+
+std::unexpected<OutputError> io_at(Step step, const std::string& what,
+                                   const std::error_code& error) {
+  return std::unexpected(OutputError(step, io(what, error).error()));
+}
+
+/// A file or folder reaches the disk.
+Result<void, OutputError> sync_path(const fs::path& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.is_valid()) {
+    return io_at(Step::kWrite, str_format("cannot open '{}'", path.string()),
+                 std::error_code(errno, std::generic_category()));
+  }
+  auto synced = FileOps::system().sync(fd.get());
+  if (!synced) return cannot_write(std::move(synced).error().context(path.string()));
+  return {};
+}
+
+/// The copy must have the bytes that were planned with: those were checked, and tried.
+Result<ManifestArtefact, OutputError> copy_artefact(const fs::path& from, const fs::path& folder,
+                                                    const std::string& relative,
+                                                    const std::string& planned, bool is_model) {
   std::error_code error;
-  fs::create_directories((folder / relative).parent_path(), error);
-  if (!error) fs::copy_file(from, folder / relative, error);
-  if (error) return io(str_format("cannot copy '{}'", from.string()), error);
-  auto hash = sha256_file(folder / relative);
+  const fs::path to = folder / relative;
+  fs::create_directories(to.parent_path(), error);
+  if (error) {
+    return io_at(Step::kCreate, str_format("cannot make '{}'", to.parent_path().string()), error);
+  }
+  // What can't be read is not the output's fault.
+  if (const UniqueFd readable(::open(from.c_str(), O_RDONLY | O_CLOEXEC)); !readable.is_valid()) {
+    return io(str_format("cannot read '{}'", from.string()),
+              std::error_code(errno, std::generic_category()));
+  }
+  fs::copy_file(from, to, error);
+  if (error) return io_at(Step::kWrite, str_format("cannot copy '{}'", from.string()), error);
+  auto hash = sha256_file(to);
   if (!hash) return std::unexpected(hash.error());
+  if (*hash != planned) {
+    return fail(ErrorKind::kCorrupt,
+                str_format("'{}' changed while it was prepared; prepare it again", from.string()));
+  }
+  PENSTOCK_TRY(sync_path(to));
   return ManifestArtefact{.path = relative, .sha256 = *hash, .is_model = is_model};
 }
 
@@ -75,42 +117,114 @@ Result<void> check_data(const std::string& relative) {
   return {};
 }
 
-}  // namespace
+std::unexpected<Error> is_there(const fs::path& folder) {
+  return fail(
+      ErrorKind::kInvalidArgument,
+      str_format("'{}' is there already; give --replace or another --name", folder.string()));
+}
 
-Result<fs::path> write_prepared(const Preparation& plan, const fs::path& models, bool replace) {
-  const fs::path folder = models / plan.manifest.name;
-  std::error_code error;
-  if (fs::exists(folder, error) && !replace) {
-    return fail(
-        ErrorKind::kInvalidArgument,
-        str_format("'{}' is there already; give --replace or another --name", folder.string()));
+/// 0 or errno.
+int rename_with(const fs::path& from, const fs::path& to, unsigned flags) {
+  const long done = ::syscall(SYS_renameat2, AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), flags);
+  return done == 0 ? 0 : errno;
+}
+
+bool is_not_offered(int error) { return error == ENOSYS || error == EINVAL || error == ENOTSUP; }
+
+/// Where nothing is. A file system without RENAME_NOREPLACE still refuses to put a folder over one
+/// that holds something, or over a file.
+int rename_new(const fs::path& from, const fs::path& to) {
+  int error = rename_with(from, to, RENAME_NOREPLACE);
+  if (is_not_offered(error)) error = ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
+  return error == ENOTEMPTY || error == ENOTDIR ? EEXIST : error;
+}
+
+/// `made` in the place of `folder`; what was there is then in the place of `made`.
+Result<void, OutputError> put_in_place(const fs::path& made, const fs::path& folder, bool replace) {
+  // Another program may make or remove the folder between two attempts, but hardly for ever.
+  constexpr int kAttempts = 8;
+  int error = 0;
+  for (int i = 0; i < kAttempts; ++i) {
+    error = rename_new(made, folder);
+    if (error != EEXIST) break;
+    if (!replace) return is_there(folder);
+    error = rename_with(made, folder, RENAME_EXCHANGE);
+    if (is_not_offered(error)) {
+      return fail(ErrorKind::kUnsupported,
+                  str_format("the file system of '{}' can't exchange two folders at once; remove "
+                             "the old model first, or give another --name",
+                             folder.string()));
+    }
+    if (error != ENOENT) break;
   }
-  fs::create_directories(models, error);
-  if (error) return io(str_format("cannot make '{}'", models.string()), error);
-  auto temporary = TemporaryFolder::create(models);
-  if (!temporary) return std::unexpected(temporary.error());
-  const fs::path made = temporary->path() / "new";
+  if (error == 0) return {};
+  return io_at(Step::kCreate, str_format("cannot put '{}' in place", folder.string()),
+               std::error_code(error, std::generic_category()));
+}
+
+Result<std::vector<ManifestArtefact>, OutputError> copy_files(const Preparation& plan,
+                                                              const fs::path& made) {
   std::vector<ManifestArtefact> artefacts;
-  auto model = copy_artefact(plan.file, made, "model.onnx", true);
-  if (!model) return std::unexpected(model.error());
+  auto model = copy_artefact(plan.file, made, "model.onnx", plan.model_sha256, true);
+  if (!model) return std::unexpected(std::move(model).error());
   artefacts.push_back(*std::move(model));
   for (const std::string& relative : plan.data) {
     PENSTOCK_TRY(check_data(relative));
-    auto data = copy_artefact(plan.file.parent_path() / relative, made, relative, false);
-    if (!data) return std::unexpected(data.error());
+    const auto planned = plan.data_sha256.find(relative);
+    auto data =
+        copy_artefact(plan.file.parent_path() / relative, made, relative,
+                      planned == plan.data_sha256.end() ? std::string() : planned->second, false);
+    if (!data) return std::unexpected(std::move(data).error());
     artefacts.push_back(*std::move(data));
   }
-  const std::string json = to_manifest_json(plan.manifest, artefacts, plan.spdx, plan.confidence);
+  return artefacts;
+}
+
+Result<void, OutputError> write_manifest(const fs::path& path, const std::string& json) {
   FileOps& files = FileOps::system();
-  auto file = files.create(made / "manifest.json");
-  if (!file) return std::unexpected(file.error());
-  PENSTOCK_TRY(files.write_all(file->get(), std::as_bytes(std::span(json))));
-  PENSTOCK_TRY(files.sync(file->get()));
+  auto file = files.create(path);
+  if (!file) return cannot_create(std::move(file).error());
+  if (auto written = files.write_all(file->get(), std::as_bytes(std::span(json))); !written) {
+    return cannot_write(std::move(written).error().context(path.string()));
+  }
+  if (auto synced = files.sync(file->get()); !synced) {
+    return cannot_write(std::move(synced).error().context(path.string()));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_place(const Preparation& plan, const fs::path& models, bool replace) {
+  std::error_code error;
+  const fs::path folder = models / plan.manifest.name;
+  if (!replace && fs::exists(fs::symlink_status(folder, error))) return is_there(folder);
+  return {};
+}
+
+Result<fs::path, OutputError> write_prepared(const Preparation& plan, const fs::path& models,
+                                             bool replace) {
+  PENSTOCK_TRY(check_place(plan, models, replace));
+  const fs::path folder = models / plan.manifest.name;
+  std::error_code error;
+  fs::create_directories(models, error);
+  if (error) return io_at(Step::kCreate, str_format("cannot make '{}'", models.string()), error);
+  auto temporary = TemporaryFolder::create(models);
+  if (!temporary) return cannot_create(std::move(temporary).error());
+  const fs::path made = temporary->path() / "new";
+  const auto artefacts = copy_files(plan, made);
+  if (!artefacts) return std::unexpected(artefacts.error());
+  const std::string json = to_manifest_json(plan.manifest, *artefacts, plan.spdx, plan.confidence);
+  PENSTOCK_TRY(write_manifest(made / "manifest.json", json));
   // What is written must be what load_manifest takes; nothing else is put in its place.
   if (auto loaded = load_manifest(made); !loaded) return std::unexpected(loaded.error());
-  if (fs::exists(folder, error)) fs::rename(folder, temporary->path() / "old", error);
-  if (!error) fs::rename(made, folder, error);
-  if (error) return io(str_format("cannot put '{}' in place", folder.string()), error);
+  for (fs::recursive_directory_iterator it(made, error), end; !error && it != end;
+       it.increment(error)) {
+    if (it->is_directory(error)) PENSTOCK_TRY(sync_path(it->path()));
+  }
+  PENSTOCK_TRY(sync_path(made));
+  PENSTOCK_TRY(put_in_place(made, folder, replace));
+  PENSTOCK_TRY(sync_path(models));
   return folder / "manifest.json";
 }
 

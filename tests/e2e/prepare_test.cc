@@ -58,7 +58,7 @@ TEST_F(PrepareTest, GivenAYolov8File_WhenPreparedAndRun_ThenTheSquaresAreFound) 
 TEST_F(PrepareTest, GivenWhatCantBePrepared_WhenTried_ThenOneMessageAndNothingIsLeft) {
   write(model_testing::BoxLayout::kSsdFour);
   const Ended unknown = prepare({"--labels", labels_});
-  EXPECT_EQ(unknown.code, 69) << unknown.err;
+  EXPECT_EQ(unknown.code, 64) << unknown.err;
   EXPECT_NE(unknown.err.find("--order"), std::string::npos) << unknown.err;
   // Two labels for three classes.
   write(model_testing::BoxLayout::kYolov8);
