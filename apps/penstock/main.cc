@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -9,7 +15,32 @@
 #include "penstock/base/exit_code.h"
 #include "penstock/base/log.h"
 
-int main(int argc, char** argv) {
+namespace {
+
+/// A file that is opened later must not become a standard stream that was closed. What takes its
+/// place can't be used in its direction, so that what is lost is still noticed.
+void occupy_standard_streams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+    static_cast<void>(::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY));
+  }
+}
+
+/// A reader that has enough and goes, as `head` does, is no failure.
+bool reader_is_gone() {
+  pollfd out{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
+  return ::poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
+/// What was said must have arrived, unless something worse is to be told.
+int with_output(int code) {
+  const bool is_lost = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
+  if (!is_lost || code != penstock::kExitOk || reader_is_gone()) return code;
+  std::fprintf(stderr, "penstock: cannot write to the standard output; not all of it arrived\n");
+  return penstock::kExitIo;
+}
+
+int run_program(int argc, char** argv) {
   CLI::App app("Penstock: video analytics that account for every copy", "penstock");
   app.set_version_flag("--version", "penstock " PENSTOCK_VERSION);
   app.require_subcommand(1);
@@ -39,4 +70,13 @@ int main(int argc, char** argv) {
     return penstock::kExitSoftware;
   }
   return penstock::kExitUsage;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  occupy_standard_streams();
+  // A file that reaches the limit of `ulimit -f` is an error with a message, not a silent death.
+  std::signal(SIGXFSZ, SIG_IGN);
+  return with_output(run_program(argc, argv));
 }

@@ -47,8 +47,6 @@ Result<StopSignals> StopSignals::install() {
   }
   // A reader of our JSON that goes away is a write error with a message, not a silent death.
   std::signal(SIGPIPE, SIG_IGN);
-  // So is an output that reaches the limit of `ulimit -f`.
-  std::signal(SIGXFSZ, SIG_IGN);
   return StopSignals(std::move(fd));
 }
 

@@ -113,9 +113,13 @@ PenstockProcess::PenstockProcess(const std::vector<std::string>& arguments,
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  if (surroundings.out_file.empty()) {
-    posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
-  } else {
+  posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
+  if (surroundings.output == "-") {
+    posix_spawn_file_actions_addclose(&actions, STDOUT_FILENO);
+  } else if (!surroundings.output.empty()) {
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, surroundings.output.c_str(), O_WRONLY,
+                                     0);
+  } else if (!surroundings.out_file.empty()) {
     posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, surroundings.out_file.c_str(),
                                      O_WRONLY | O_CREAT | O_TRUNC, 0644);
   }

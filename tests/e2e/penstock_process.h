@@ -27,6 +27,8 @@ struct Surroundings {
   bool hangup_ignored = false;                ///< As `nohup` starts it.
   /// The modes of files bind the program also where the test runs as root, who may read everything.
   bool bound_by_modes = false;
+  /// Where its stdout goes instead, e.g. "/dev/full"; "-": it is closed.
+  std::string output = {};
 };
 
 /// False where a process can't be bound by the modes of files.
