@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "apps/penstock/commands.h"
+#include "apps/penstock/messages.h"
 #include "gst/register.h"
 #include "penstock/base/exit_code.h"
 #include "penstock/base/str_format.h"
@@ -34,10 +35,10 @@ struct Flags {
 
 class Doctor {
  public:
-  void ok(const std::string& text) { std::printf("  ok      %s\n", text.c_str()); }
-  void note(const std::string& text) { std::printf("  note    %s\n", text.c_str()); }
+  void ok(const std::string& text) { say("  ok      " + text); }
+  void note(const std::string& text) { say("  note    " + text); }
   void lacks(const std::string& text) {
-    std::printf("  LACKS   %s\n", text.c_str());
+    say("  LACKS   " + text);
     ++missing_;
   }
   void head(const char* text) { std::printf("%s\n", text); }

@@ -15,6 +15,8 @@
 
 #include "apps/penstock/commands.h"
 #include "apps/penstock/number_flags.h"
+#include "apps/penstock/messages.h"
+#include "apps/penstock/model_names.h"
 #include "penstock/base/clock.h"
 #include "penstock/base/exit_code.h"
 #include "penstock/base/json_writer.h"
@@ -44,11 +46,6 @@ struct Row {
   double median = 0, p95 = 0, p99 = 0;           ///< Milliseconds from submission to records.
   double preprocess = 0, infer = 0, decode = 0;  ///< Medians.
 };
-
-int report(const Error& error) {
-  std::fprintf(stderr, "penstock: %s\n", error.message().c_str());
-  return exit_code(error.kind());
-}
 
 /// A picture with structure at every scale, which is no easier to scale than a street.
 FramePtr generated_frame(int width, int height) {
@@ -196,7 +193,8 @@ std::string conditions(const Flags& flags) {
 }
 
 void print_table(const Flags& flags, const std::string& model, const std::vector<Row>& rows) {
-  std::printf("%s: %s\n\n", model.c_str(), conditions(flags).c_str());
+  say(str_format("{}: {}", model, conditions(flags)));
+  say("");
   std::printf("%-10s %5s %7s %8s %9s %9s %9s %9s   %s\n", "policy", "batch", "workers", "frames",
               "frames/s", "median ms", "p95 ms", "p99 ms", "preprocess + infer + decode ms");
   for (const Row& row : rows) {
@@ -235,7 +233,7 @@ void print_json(const Flags& flags, const std::string& model, const std::vector<
 }
 
 int bench(const Flags& flags) {
-  auto path = find_model(flags.model, models_folder(flags.models));
+  auto path = find_named_model(flags.model, models_folder(flags.models));
   if (!path) return report(path.error());
   auto manifest = load_manifest(*path);
   if (!manifest) return report(manifest.error());

@@ -17,7 +17,10 @@
 
 #include "apps/penstock/commands.h"
 #include "apps/penstock/number_flags.h"
+#include "apps/penstock/messages.h"
+#include "apps/penstock/model_names.h"
 #include "penstock/base/exit_code.h"
+#include "penstock/base/str_format.h"
 #include "penstock/model/manifest.h"
 #include "penstock/model/model_comparison.h"
 
@@ -30,19 +33,9 @@ struct Flags {
   std::string cache;
 };
 
-/// models/fetch.py of the installation, else of the source tree this program was built from.
-std::filesystem::path fetch_script() {
-  std::error_code ec;
-  for (const char* folder : {PENSTOCK_RECIPES_INSTALLED, PENSTOCK_RECIPES_SOURCE}) {
-    std::filesystem::path script = std::filesystem::path(folder) / "fetch.py";
-    if (std::filesystem::exists(script, ec)) return script;
-  }
-  return {};
-}
-
 int fetch(const Flags& flags) {
-  const std::filesystem::path script = fetch_script();
-  if (script.empty()) {
+  const std::filesystem::path script = recipes_folder() / "fetch.py";
+  if (!script.has_parent_path()) {
     std::fprintf(stderr, "penstock: the model recipes (models/fetch.py) are not installed in %s\n",
                  PENSTOCK_RECIPES_INSTALLED);
     return kExitUnavailable;
@@ -72,13 +65,8 @@ struct CompareFlags {
   double tolerance = 1e-4;
 };
 
-int report(const Error& error) {
-  std::fprintf(stderr, "penstock: %s\n", error.message().c_str());
-  return exit_code(error.kind());
-}
-
 int compare(const CompareFlags& flags) {
-  auto path = find_model(flags.model, models_folder(flags.models));
+  auto path = find_named_model(flags.model, models_folder(flags.models));
   if (!path) return report(path.error());
   auto manifest = load_manifest(*path);
   if (!manifest) return report(manifest.error());
@@ -88,13 +76,14 @@ int compare(const CompareFlags& flags) {
   int code = kExitOk;
   for (const OutputDifference& difference : *differences) {
     const double allowed = flags.tolerance * std::max(1.0, difference.scale);
-    std::printf("%s: largest difference %.3g (allowed %.3g)\n", difference.output.c_str(),
-                difference.largest, allowed);
+    say(str_format("{}: largest difference {:.3g} (allowed {:.3g})", difference.output,
+                   difference.largest, allowed));
     if (!(difference.largest <= allowed)) code = kExitData;
   }
   if (code != kExitOk) {
-    std::fprintf(stderr, "penstock: model '%s' differs from the reference in '%s'\n",
-                 manifest->name.c_str(), flags.reference.c_str());
+    return report(
+        Error(ErrorKind::kCorrupt, str_format("model '{}' differs from the reference in '{}'",
+                                              manifest->name, flags.reference)));
   }
   return code;
 }
@@ -129,6 +118,7 @@ Command add_model(CLI::App& app) {
   const auto add = [&](const char* name, const Command& command) {
     others.emplace_back(model->get_subcommand(name), command);
   };
+  add("list", add_model_list(*model));
   add("prepare", add_model_prepare(*model));
   add("inspect", add_model_inspect(*model));
   add("try", add_model_try(*model));

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "apps/penstock/commands.h"
+#include "apps/penstock/messages.h"
+#include "apps/penstock/model_names.h"
 #include "penstock/base/exit_code.h"
 #include "penstock/base/json_writer.h"
 #include "penstock/base/str_format.h"
@@ -27,11 +29,6 @@ struct Flags {
   std::string model, models;
   bool json = false;
 };
-
-int report(const Error& error) {
-  std::fprintf(stderr, "penstock: %s\n", error.message().c_str());
-  return exit_code(error.kind());
-}
 
 std::string dims_text(const std::vector<Dimension>& dims) {
   std::string text = "[";
@@ -64,7 +61,7 @@ class Facts {
   }
   void text(const char* key, std::string_view value) {
     if (json_) return out_.key(key).string(value);
-    std::printf("%-14s %.*s\n", key, static_cast<int>(value.size()), value.data());
+    say(str_format("{:<14} {}", key, value));
   }
   void number(const char* key, std::int64_t value) {
     if (json_) return out_.key(key).number(value);
@@ -80,7 +77,7 @@ class Facts {
       for (const std::string& value : values) out_.string(value);
       return out_.close(']');
     }
-    for (const std::string& value : values) std::printf("%-14s %s\n", key, value.c_str());
+    for (const std::string& value : values) say(str_format("{:<14} {}", key, value));
   }
   void finish() {
     if (!json_) return;
@@ -180,7 +177,7 @@ int inspect_file(const std::filesystem::path& path, bool json) {
 int inspect(const Flags& flags) {
   const std::filesystem::path file(flags.model);
   if (file.extension() == ".onnx") return inspect_file(file, flags.json);
-  const auto path = find_model(flags.model, models_folder(flags.models));
+  const auto path = find_named_model(flags.model, models_folder(flags.models));
   return path ? inspect_prepared(*path, flags.json) : report(path.error());
 }
 

@@ -8,12 +8,15 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/penstock/commands.h"
+#include "apps/penstock/messages.h"
 #include "apps/penstock/model_try.h"
 #include "apps/penstock/number_flags.h"
 #include "penstock/base/exit_code.h"
@@ -31,7 +34,7 @@ struct Flags {
   std::string file;
   std::string models;
   std::string labels, keypoints;
-  std::string order, fit, scores;
+  std::string order, fit, scores, scale;
   std::string picture, out;
   std::string library;
   std::vector<float> mean, std;
@@ -39,11 +42,6 @@ struct Flags {
   PrepareOptions options;
   bool replace = false;
 };
-
-int report(const Error& error) {
-  std::fprintf(stderr, "penstock: %s\n", error.message().c_str());
-  return exit_code(error.kind());
-}
 
 Result<std::vector<std::string>> read_names(const std::string& path) {
   std::ifstream file(path);
@@ -81,6 +79,26 @@ Result<InputConstant> read_constant(const std::string& text) {
   }
 }
 
+/// "0.0039", "1/255".
+Result<float> read_scale(const std::string& text) {
+  const auto number = [](std::string_view digits) -> std::optional<double> {
+    double value = 0;
+    const char* const end = digits.data() + digits.size();
+    const auto [rest, error] = std::from_chars(digits.data(), end, value);
+    if (error != std::errc() || rest != end) return std::nullopt;
+    return value;
+  };
+  const std::size_t slash = text.find('/');
+  const auto upper = number(std::string_view(text).substr(0, slash));
+  const auto lower =
+      slash == text.npos ? std::optional(1.0) : number(std::string_view(text).substr(slash + 1));
+  const float scale =
+      upper && lower ? static_cast<float>(*upper / *lower) : std::numeric_limits<float>::infinity();
+  if (std::isfinite(scale)) return scale;
+  return fail(ErrorKind::kInvalidArgument,
+              str_format("--scale '{}' is neither a number nor a fraction like 1/255", text));
+}
+
 Result<void> take_flags(Flags& flags) {
   PrepareOptions& options = flags.options;
   if (!flags.labels.empty()) {
@@ -98,6 +116,11 @@ Result<void> take_flags(Flags& flags) {
   }
   if (!flags.out.empty() && flags.picture.empty()) {
     return fail(ErrorKind::kInvalidArgument, "--out is the picture that --try writes; give --try");
+  }
+  if (!flags.scale.empty()) {
+    const auto scale = read_scale(flags.scale);
+    if (!scale) return std::unexpected(scale.error());
+    options.scale = *scale;
   }
   if (!flags.order.empty()) {
     options.order = flags.order == "BGR" ? ChannelOrder::kBgr : ChannelOrder::kRgb;
@@ -124,6 +147,7 @@ Result<void> take_flags(Flags& flags) {
 Manifest manifest_of(const Preparation& plan) {
   Manifest manifest = plan.manifest;
   manifest.artefact = plan.file;
+  manifest.artefact_sha256 = plan.model_sha256;
   std::error_code ignored;
   manifest.folder = std::filesystem::absolute(plan.file, ignored).parent_path();
   manifest.data = plan.data;
@@ -149,22 +173,38 @@ Result<void> check_runs(const Manifest& manifest, const std::string& library) {
   return {};
 }
 
+TryOptions try_options(const Flags& flags, const Preparation& plan) {
+  TryOptions options{.picture = flags.picture,
+                     .out = flags.out,
+                     .read_files = {plan.file},
+                     .engine_library = flags.library};
+  for (const std::string& data : plan.data) {
+    options.read_files.push_back(plan.file.parent_path() / data);
+  }
+  for (const std::string& names : {flags.labels, flags.keypoints}) {
+    if (!names.empty()) options.read_files.push_back(names);
+  }
+  return options;
+}
+
 int prepare(Flags& flags) {
   if (auto taken = take_flags(flags); !taken) return report(taken.error());
   auto plan = plan_preparation(flags.file, flags.options);
   if (!plan) return report(plan.error());
-  for (const std::string& note : plan->notes) std::printf("%s\n", note.c_str());
+  const auto models = models_folder(flags.models);
+  if (auto free = check_place(*plan, models, flags.replace); !free) return report(free.error());
+  if (auto free = check_outputs(try_options(flags, *plan)); !free) return report(free.error());
+  for (const std::string& note : plan->notes) say(note);
   const Manifest planned = manifest_of(*plan);
   if (auto runs = check_runs(planned, flags.library); !runs) return report(runs.error());
   if (!flags.picture.empty()) {
-    auto tried = try_model(
-        planned, {.picture = flags.picture, .out = flags.out, .engine_library = flags.library});
+    auto tried = try_model(planned, try_options(flags, *plan));
     if (!tried) return report(tried.error());
   }
-  auto manifest = write_prepared(*plan, models_folder(flags.models), flags.replace);
+  auto manifest = write_prepared(*plan, models, flags.replace);
   if (!manifest) return report(manifest.error());
-  std::printf("wrote %s; run it with: penstock run --model %s --source VIDEO\n", manifest->c_str(),
-              plan->manifest.name.c_str());
+  say(str_format("wrote {}; run it with: penstock run --model {} --source VIDEO",
+                 manifest->string(), plan->manifest.name));
   return kExitOk;
 }
 
@@ -200,7 +240,8 @@ Command add_model_prepare(CLI::App& model) {
   command->add_option("--height", options.height, "Input height, likewise");
   command->add_option("--order", flags->order, "Channel order")
       ->check(CLI::IsMember({"RGB", "BGR"}));
-  command->add_option("--scale", options.scale, "value = (level x scale - mean) / std");
+  command->add_option("--scale", flags->scale,
+                      "value = (level x scale - mean) / std; a number or a fraction, as 1/255");
   command->add_option("--mean", flags->mean, "Three numbers, in channel order")->expected(3);
   command->add_option("--std", flags->std, "Three numbers, in channel order")->expected(3);
   command->add_option("--fit", flags->fit, "How a frame becomes the input")

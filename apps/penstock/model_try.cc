@@ -9,20 +9,22 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "apps/penstock/commands.h"
 #include "apps/penstock/number_flags.h"
+#include "apps/penstock/messages.h"
+#include "apps/penstock/model_names.h"
 #include "apps/penstock/picture_file.h"
 #include "penstock/base/exit_code.h"
 #include "penstock/base/str_format.h"
 #include "penstock/exec/frame_inference.h"
+#include "penstock/pipeline/output_files.h"
 
 namespace penstock {
 namespace {
 
 constexpr std::size_t kMostLines = 20;
-
-void say(const std::string& text) { std::printf("%s\n", text.c_str()); }
 
 template <typename T, typename Line>
 void list(const std::vector<T>& items, Line line) {
@@ -93,18 +95,21 @@ struct Flags {
   std::optional<float> threshold, iou_threshold;
 };
 
-int report(const Error& error) {
-  std::fprintf(stderr, "penstock: %s\n", error.message().c_str());
-  return exit_code(error.kind());
+std::vector<std::filesystem::path> files_of(const Manifest& manifest,
+                                            const std::filesystem::path& path) {
+  std::vector<std::filesystem::path> files{path, manifest.artefact};
+  for (const std::string& data : manifest.data) files.push_back(manifest.folder / data);
+  return files;
 }
 
 int try_command(const Flags& flags) {
-  auto path = find_model(flags.model, models_folder(flags.models));
+  auto path = find_named_model(flags.model, models_folder(flags.models));
   if (!path) return report(path.error());
   auto manifest = load_manifest(*path);
   if (!manifest) return report(manifest.error());
   auto tried = try_model(*manifest, {.picture = flags.picture,
                                      .out = flags.out,
+                                     .read_files = files_of(*manifest, *path),
                                      .engine_library = flags.library,
                                      .threshold = flags.threshold,
                                      .iou_threshold = flags.iou_threshold});
@@ -113,8 +118,23 @@ int try_command(const Flags& flags) {
 
 }  // namespace
 
-Result<void> try_model(const Manifest& manifest, const TryOptions& options) {
-  if (!options.out.empty()) PENSTOCK_TRY(check_picture_name(options.out));
+Result<void> check_outputs(const TryOptions& options) {
+  if (options.out.empty()) return {};
+  PENSTOCK_TRY(check_picture_name(options.out));
+  if (same_file(options.out, options.picture)) {
+    return fail(ErrorKind::kInvalidArgument,
+                str_format("--out '{}' is the picture itself", options.out.string()));
+  }
+  for (const auto& file : options.read_files) {
+    if (!same_file(options.out, file)) continue;
+    return fail(ErrorKind::kInvalidArgument, str_format("--out '{}' is '{}', which is read",
+                                                        options.out.string(), file.string()));
+  }
+  return {};
+}
+
+Result<void, OutputError> try_model(const Manifest& manifest, const TryOptions& options) {
+  PENSTOCK_TRY(check_outputs(options));
   gst_init(nullptr, nullptr);
   auto picture = read_picture(options.picture);
   if (!picture) return std::unexpected(std::move(picture).error());

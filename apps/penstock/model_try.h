@@ -6,20 +6,26 @@
 
 #include <filesystem>
 #include <optional>
+#include <vector>
 
 #include "penstock/base/error.h"
+#include "penstock/base/output_error.h"
 #include "penstock/model/manifest.h"
 
 namespace penstock {
 
 struct TryOptions {
   std::filesystem::path picture{};
-  std::filesystem::path out{};  ///< Empty: no picture is written.
+  std::filesystem::path out{};                      ///< Empty: no picture is written.
+  std::vector<std::filesystem::path> read_files{};  ///< What `out` must not be, beside `picture`.
   std::filesystem::path engine_library{};
   std::optional<float> threshold{}, iou_threshold{};
 };
 
+/// kInvalidArgument when `out` is no name of a picture, or is a file that is read.
+Result<void> check_outputs(const TryOptions& options);
+
 /// Prints what was found and writes the picture that was asked for.
-Result<void> try_model(const Manifest& manifest, const TryOptions& options);
+Result<void, OutputError> try_model(const Manifest& manifest, const TryOptions& options);
 
 }  // namespace penstock

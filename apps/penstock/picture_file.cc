@@ -18,6 +18,7 @@
 #include "penstock/base/str_format.h"
 #include "penstock/pipeline/source.h"
 #include "penstock/pipeline/drawn_labels.h"
+#include "penstock/pipeline/output_files.h"
 
 namespace penstock {
 namespace {
@@ -30,6 +31,7 @@ struct Unref {
   void operator()(GstSample* sample) const { gst_sample_unref(sample); }
 };
 using ObjectPtr = std::unique_ptr<GstElement, Unref>;
+using SamplePtr = std::unique_ptr<GstSample, Unref>;
 
 /// A pipeline that is stopped before it goes.
 class Pipeline {
@@ -202,6 +204,49 @@ GstPadProbeReturn refuse_allocation(GstPad*, GstPadProbeInfo* info, gpointer) {
 
 bool is_png(const std::filesystem::path& path) { return path.extension() == ".png"; }
 
+/// The file's bytes.
+Result<std::vector<std::byte>> encode(const char* encoder, Picture picture,
+                                      const Findings& findings) {
+  auto pipeline = Pipeline::parse(
+      str_format("appsrc name=in format=time ! objectdetectionoverlay ! videoconvert ! {} ! "
+                 "appsink name=out sync=false",
+                 encoder)
+          .c_str());
+  if (!pipeline) return std::unexpected(std::move(pipeline).error());
+  draw_details(picture, findings);
+  GstVideoInfo info;
+  GstBuffer* buffer = to_buffer(picture, info);
+  if (buffer == nullptr) return fail(ErrorKind::kExhausted, "no memory");
+  add_boxes(buffer, findings);
+  GST_VIDEO_INFO_FPS_N(&info) = 1;
+  GST_VIDEO_INFO_FPS_D(&info) = 1;
+  const ObjectPtr source = pipeline->part("in");
+  GstPad* pad = gst_element_get_static_pad(source.get(), "src");
+  gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM, refuse_allocation, nullptr, nullptr);
+  gst_object_unref(pad);
+  GstCaps* caps = gst_video_info_to_caps(&info);
+  gst_app_src_set_caps(GST_APP_SRC(source.get()), caps);
+  gst_caps_unref(caps);
+  pipeline->start(GST_STATE_PLAYING);
+  gst_app_src_push_buffer(GST_APP_SRC(source.get()), buffer);
+  gst_app_src_end_of_stream(GST_APP_SRC(source.get()));
+  std::vector<std::byte> bytes;
+  const ObjectPtr sink = pipeline->part("out");
+  while (const SamplePtr sample{gst_app_sink_try_pull_sample(GST_APP_SINK(sink.get()), kTimeout)}) {
+    GstMapInfo map;
+    if (!gst_buffer_map(gst_sample_get_buffer(sample.get()), &map, GST_MAP_READ)) {
+      return fail(ErrorKind::kInternal, "the encoded picture can't be read");
+    }
+    const auto* data = reinterpret_cast<const std::byte*>(map.data);
+    bytes.insert(bytes.end(), data, data + map.size);
+    gst_buffer_unmap(gst_sample_get_buffer(sample.get()), &map);
+  }
+  if (const std::string why = pipeline->await(GST_MESSAGE_EOS); !why.empty()) {
+    return fail(ErrorKind::kUnsupported, why);
+  }
+  return bytes;
+}
+
 }  // namespace
 
 Result<Picture> read_picture(const std::filesystem::path& path) {
@@ -209,6 +254,9 @@ Result<Picture> read_picture(const std::filesystem::path& path) {
     return std::unexpected(std::move(error).context(str_format("picture '{}'", path.string())));
   };
   std::error_code ec;
+  if (std::filesystem::is_directory(path, ec)) {
+    return where({ErrorKind::kInvalidArgument, "that is a folder; give one picture of it"});
+  }
   if (!std::filesystem::is_regular_file(path, ec)) {
     return where({ErrorKind::kNotFound, "there is no such file"});
   }
@@ -281,40 +329,17 @@ Result<void> check_picture_name(const std::filesystem::path& path) {
               str_format("--out '{}' ends in neither .jpg nor .png", path.string()));
 }
 
-Result<void> write_picture(const std::filesystem::path& path, Picture picture,
-                           const Findings& findings) {
+Result<void, OutputError> write_picture(const std::filesystem::path& path, Picture picture,
+                                        const Findings& findings) {
   PENSTOCK_TRY(check_picture_name(path));
-  const auto where = [&](ErrorKind kind, std::string why) {
-    return fail(kind, str_format("cannot write picture '{}': {}", path.string(), why));
-  };
-  const std::string description = str_format(
-      "appsrc name=in format=time ! objectdetectionoverlay ! videoconvert ! {} ! "
-      "filesink name=out",
-      is_png(path) ? "pngenc snapshot=false" : "jpegenc quality=92");
-  auto pipeline = Pipeline::parse(description.c_str());
-  if (!pipeline) return std::unexpected(std::move(pipeline).error());
-  draw_details(picture, findings);
-  GstVideoInfo info;
-  GstBuffer* buffer = to_buffer(picture, info);
-  if (buffer == nullptr) return where(ErrorKind::kExhausted, "no memory");
-  add_boxes(buffer, findings);
-  GST_VIDEO_INFO_FPS_N(&info) = 1;
-  GST_VIDEO_INFO_FPS_D(&info) = 1;
-  g_object_set(pipeline->part("out").get(), "location", path.c_str(), nullptr);
-  const ObjectPtr source = pipeline->part("in");
-  GstPad* pad = gst_element_get_static_pad(source.get(), "src");
-  gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM, refuse_allocation, nullptr, nullptr);
-  gst_object_unref(pad);
-  GstCaps* caps = gst_video_info_to_caps(&info);
-  gst_app_src_set_caps(GST_APP_SRC(source.get()), caps);
-  gst_caps_unref(caps);
-  pipeline->start(GST_STATE_PLAYING);
-  gst_app_src_push_buffer(GST_APP_SRC(source.get()), buffer);
-  gst_app_src_end_of_stream(GST_APP_SRC(source.get()));
-  if (const std::string why = pipeline->await(GST_MESSAGE_EOS); !why.empty()) {
-    return where(ErrorKind::kIo, why);
-  }
-  return {};
+  const auto bytes = encode(is_png(path) ? "pngenc snapshot=false" : "jpegenc quality=92",
+                            std::move(picture), findings);
+  const auto where = [&] { return str_format("cannot write picture '{}'", path.string()); };
+  if (!bytes) return std::unexpected(Error(bytes.error()).context(where()));
+  const auto written = replace_file(path, *bytes);
+  if (written) return {};
+  return std::unexpected(
+      OutputError(written.error().step(), Error(written.error()).context(where())));
 }
 
 }  // namespace penstock

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "penstock/base/error.h"
+#include "penstock/base/output_error.h"
 #include "penstock/media/video_frame.h"
 #include "penstock/records/records.h"
 
@@ -19,8 +20,8 @@ struct Picture {
   std::vector<std::uint8_t> rgb;  ///< 3 x width x height, no padding.
 };
 
-/// The first picture of the file, turned as its EXIF says. kNotFound; kCorrupt when nothing decodes
-/// it; kUnsupported above 2^27 pixels.
+/// The first picture of the file, turned as its EXIF says. kNotFound; kInvalidArgument: a
+/// folder; kCorrupt when nothing decodes it; kUnsupported above 2^27 pixels.
 Result<Picture> read_picture(const std::filesystem::path& path);
 
 /// I420 in host memory, full range as JPEG has it. An odd side gets one more row or column, which
@@ -30,8 +31,9 @@ FramePtr to_frame(const Picture& picture);
 /// kInvalidArgument: a name that ends in neither .jpg, .jpeg nor .png.
 Result<void> check_picture_name(const std::filesystem::path& path);
 
-/// Boxes with labels, turned boxes, and a dot a keypoint whose confidence is at least half.
-Result<void> write_picture(const std::filesystem::path& path, Picture picture,
-                           const Findings& findings);
+/// Boxes with labels, turned boxes, and a dot a keypoint whose confidence is at least half. The
+/// file appears whole or not at all, and until then the one that was there stays.
+Result<void, OutputError> write_picture(const std::filesystem::path& path, Picture picture,
+                                        const Findings& findings);
 
 }  // namespace penstock

@@ -17,10 +17,13 @@
 
 #include "apps/penstock/commands.h"
 #include "apps/penstock/number_flags.h"
+#include "apps/penstock/messages.h"
+#include "apps/penstock/model_names.h"
 #include "apps/penstock/stop_signals.h"
 #include "gst/penanalysis_meta.h"
 #include "gst/register.h"
 #include "penstock/base/exit_code.h"
+#include "penstock/base/printable.h"
 #include "penstock/base/str_format.h"
 #include "penstock/memory/device_id.h"
 #include "penstock/model/manifest.h"
@@ -45,11 +48,6 @@ struct Flags {
   bool read_tensors = false;
   bool quiet = false;
 };
-
-int say_error(const Error& error, int code) {
-  std::fprintf(stderr, "penstock: %s\n", error.message().c_str());
-  return code;
-}
 
 Result<void> take_output(const std::string& text, RunOptions& options) {
   const std::size_t at = text.find('=');
@@ -150,18 +148,17 @@ int run_with(const Flags& flags) {
   RunOptions options;
   for (const std::string& output : flags.outputs) {
     if (auto taken = take_output(output, options); !taken) {
-      return say_error(taken.error(), kExitUsage);
+      return report(taken.error(), kExitUsage);
     }
   }
   auto device = parse_device_id(flags.device);
-  if (!device) return say_error(device.error(), kExitUsage);
-  auto manifest_path = find_model(flags.model, models_folder(flags.models));
-  if (!manifest_path)
-    return say_error(manifest_path.error(), exit_code(manifest_path.error().kind()));
+  if (!device) return report(device.error(), kExitUsage);
+  auto manifest_path = find_named_model(flags.model, models_folder(flags.models));
+  if (!manifest_path) return report(manifest_path.error(), exit_code(manifest_path.error().kind()));
   auto manifest = load_manifest(*manifest_path);
-  if (!manifest) return say_error(manifest.error(), exit_code(manifest.error().kind()));
+  if (!manifest) return report(manifest.error(), exit_code(manifest.error().kind()));
   auto source = parse_source(flags.source);
-  if (!source) return say_error(source.error(), exit_code(source.error().kind()));
+  if (!source) return report(source.error(), exit_code(source.error().kind()));
 
   options.source = std::move(*source);
   options.model = *manifest_path;
@@ -186,11 +183,11 @@ int run_with(const Flags& flags) {
   options.read_ledger = read_ledger;
   const bool quiet = flags.quiet;
   options.on_plan = [quiet](const std::string& line) {
-    if (!quiet) std::fprintf(stderr, "%s\n", line.c_str());
+    if (!quiet) std::fprintf(stderr, "%s\n", printable(line).c_str());
   };
 
   if (flags.read_tensors && manifest->task != "raw") {
-    return say_error(
+    return report(
         Error(ErrorKind::kInvalidArgument,
               str_format("--read-tensors is for models of task 'raw'; '{}' is of task '{}'",
                          manifest->name, manifest->task)),
@@ -205,11 +202,11 @@ int run_with(const Flags& flags) {
 
   gst_init(nullptr, nullptr);
   if (!gst::register_elements(nullptr)) {
-    return say_error(Error(ErrorKind::kInternal, "GStreamer refuses penstock's elements"),
-                     kExitSoftware);
+    return report(Error(ErrorKind::kInternal, "GStreamer refuses penstock's elements"),
+                  kExitSoftware);
   }
   auto signals = StopSignals::install();
-  if (!signals) return say_error(signals.error(), exit_code(signals.error().kind()));
+  if (!signals) return report(signals.error(), exit_code(signals.error().kind()));
   options.stop_fd = signals->fd();
 
   const bool terminal = ::isatty(STDERR_FILENO) == 1;
@@ -232,7 +229,7 @@ int run_with(const Flags& flags) {
     std::fflush(to);
   }
   const int code = exit_code_of(outcome);
-  if (outcome.error) return say_error(*outcome.error, code);
+  if (outcome.error) return report(*outcome.error, code);
   if (outcome.stopped) {
     std::fprintf(stderr,
                  "penstock: stopped by a signal after %llu frames; the outputs are closed\n",

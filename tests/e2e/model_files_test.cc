@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `penstock model` does to files and terminals when something is wrong: inputs stay, old
+// models and pictures stay, what is lost is told, and text from files can't move the cursor.
+#include <gmock/gmock.h>
+#include <gst/gst.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "penstock/model/testing/onnx_builder.h"
+#include "penstock/model/testing/square_finders.h"
+#include "tests/e2e/clips.h"
+#include "tests/e2e/penstock_process.h"
+
+namespace penstock::e2e {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+namespace fs = std::filesystem;
+
+class ModelFilesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    gst_init(nullptr, nullptr);
+    folder_ = fresh_folder();
+    models_ = (folder_ / "models").string();
+    onnx_ = (folder_ / "squares.onnx").string();
+    labels_ = (folder_ / "labels.txt").string();
+    photo_ = (folder_ / "photo.png").string();
+    std::ofstream(labels_) << "red\ngreen\nblue\n";
+    std::ofstream(onnx_, std::ios::binary)
+        << model_testing::make_square_finder(model_testing::BoxLayout::kYolov8, kSide).onnx;
+    make_square_clip(photo_, 1, "videoconvert ! video/x-raw,format=RGB ! pngenc snapshot=false");
+  }
+  Ended model(std::vector<std::string> words, const Surroundings& surroundings = {}) const {
+    words.insert(words.begin(), "model");
+    words.insert(words.end(), {"--models", models_});
+    return run_penstock(words, surroundings);
+  }
+  Ended prepare(const std::vector<std::string>& more = {},
+                const Surroundings& surroundings = {}) const {
+    std::vector<std::string> words{"prepare", onnx_, "--labels", labels_};
+    words.insert(words.end(), more.begin(), more.end());
+    return model(words, surroundings);
+  }
+
+  fs::path folder_;
+  std::string models_, onnx_, labels_, photo_;
+};
+
+TEST_F(ModelFilesTest, GivenAnOutputThatIsAnInput_WhenTried_ThenItIsRefusedAndTheInputStays) {
+  const std::string before = read_text(photo_);
+  const std::string link = (folder_ / "link.png").string();
+  fs::create_symlink(photo_, link);
+  for (const std::string& out : {photo_, link}) {
+    const Ended prepared = prepare({"--try", photo_, "--out", out});
+    EXPECT_EQ(prepared.code, 64) << prepared.err;
+    EXPECT_THAT(prepared.err, HasSubstr("the picture itself"));
+  }
+  const std::string model_link = (folder_ / "model.png").string();
+  fs::create_hard_link(onnx_, model_link);
+  EXPECT_EQ(prepare({"--try", photo_, "--out", model_link}).code, 64);
+  const std::string labels_link = (folder_ / "labels.png").string();
+  fs::create_symlink(labels_, labels_link);
+  EXPECT_EQ(prepare({"--try", photo_, "--out", labels_link}).code, 64);
+  ASSERT_EQ(prepare().code, 0);
+  EXPECT_EQ(model({"try", "squares", photo_, "--out", photo_}).code, 64);
+  const std::string manifest = (folder_ / "manifest.png").string();
+  fs::create_symlink(models_ + "/squares/manifest.json", manifest);
+  EXPECT_EQ(model({"try", "squares", photo_, "--out", manifest}).code, 64);
+  EXPECT_EQ(read_text(photo_), before);
+}
+
+TEST_F(ModelFilesTest, GivenAModelOfThatName_WhenPreparedWithTry_ThenItIsRefusedBeforeTheTry) {
+  ASSERT_EQ(prepare().code, 0);
+  const std::string out = (folder_ / "out.png").string();
+  const Ended again = prepare({"--try", photo_, "--out", out});
+  EXPECT_EQ(again.code, 64) << again.err;
+  EXPECT_THAT(again.err, HasSubstr("--replace"));
+  EXPECT_FALSE(fs::exists(out));
+  EXPECT_EQ(prepare({"--replace", "--try", photo_, "--out", out}).code, 0);
+  EXPECT_TRUE(fs::exists(out));
+}
+
+TEST_F(ModelFilesTest, GivenADiskThatFillsUp_WhenAPictureIsWritten_ThenTheOldOneStays) {
+  ASSERT_EQ(prepare().code, 0);
+  const std::string out = (folder_ / "out.png").string();
+  std::ofstream(out) << "the old one";
+  const Ended full = model({"try", "squares", photo_, "--out", out}, {.file_size_limit = 100});
+  EXPECT_EQ(full.code, 74) << full.err;
+  EXPECT_THAT(full.err, HasSubstr(out));
+  EXPECT_EQ(read_text(out), "the old one");
+  for (const auto& entry : fs::directory_iterator(folder_)) {
+    EXPECT_NE(entry.path().extension(), ".part") << entry.path();
+  }
+  const std::string nowhere = (folder_ / "no/such/out.png").string();
+  EXPECT_EQ(model({"try", "squares", photo_, "--out", nowhere}).code, 73);
+}
+
+TEST_F(ModelFilesTest, GivenADiskThatFillsUp_WhenReplaced_ThenTheOldModelStays) {
+  ASSERT_EQ(prepare().code, 0);
+  const std::string before = read_text(models_ + "/squares/manifest.json");
+  const Ended full = prepare({"--replace"}, {.file_size_limit = 100});
+  EXPECT_EQ(full.code, 74) << full.err;
+  EXPECT_EQ(read_text(models_ + "/squares/manifest.json"), before);
+  EXPECT_EQ(std::distance(fs::directory_iterator(models_), {}), 1);
+}
+
+TEST_F(ModelFilesTest, GivenAFolderThatTakesNothing_WhenPrepared_ThenItIs73) {
+  if (!can_bind_by_modes()) GTEST_SKIP() << "this process can't be bound by modes";
+  fs::create_directory(models_);
+  fs::permissions(models_, fs::perms::owner_read | fs::perms::owner_exec);
+  const Ended refused = prepare({}, {.bound_by_modes = true});
+  fs::permissions(models_, fs::perms::owner_all);
+  EXPECT_EQ(refused.code, 73) << refused.err;
+}
+
+TEST_F(ModelFilesTest, GivenAStdoutThatTakesNothing_WhenACommandEnds_ThenItIs74) {
+  ASSERT_EQ(prepare().code, 0);
+  for (const char* output : {"/dev/full", "-"}) {
+    const Surroundings surroundings{.output = output};
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"inspect", "squares", "--json"},
+          {"list"},
+          {"try", "squares", photo_}}) {
+      const Ended lost = model(words, surroundings);
+      EXPECT_EQ(lost.code, 74) << words[0] << " " << output;
+      EXPECT_THAT(lost.err, HasSubstr("standard output"));
+    }
+    EXPECT_EQ(run_penstock({"--help"}, surroundings).code, 74) << output;
+    // What is worse stays.
+    EXPECT_EQ(model({"inspect", "nobody"}, surroundings).code, 66);
+  }
+}
+
+TEST_F(ModelFilesTest, GivenNamesWithControlCharacters_WhenTold_ThenTheyAreEscaped) {
+  std::ofstream(labels_) << "r\x1b[31med\ngreen\nblu\xc2\x9b" << "2Je\n";
+  const std::string odd = (folder_ / "odd.onnx").string();
+  model_testing::OnnxBuilder builder;
+  builder.input("x\x1b[2J\nfamily: yolov8", DataType::kFloat32, {1, 3, 64, 64})
+      .output("y", DataType::kFloat32, {1, 3, 64, 64})
+      .metadata("key\x7f", "nobody")
+      .node("Relu", {"x\x1b[2J\nfamily: yolov8"}, {"y"});
+  std::ofstream(odd, std::ios::binary) << builder.build();
+  const Ended inspected = model({"inspect", odd});
+  EXPECT_THAT(inspected.out, AllOf(HasSubstr("x\\x1b[2J\\x0afamily"), HasSubstr("key\\x7f"),
+                                   Not(HasSubstr("\x1b")), Not(HasSubstr("\x7f"))));
+  const Ended tried = prepare({"--try", photo_, "--licence", "MIT\x1b[1m"});
+  ASSERT_EQ(tried.code, 0) << tried.err;
+  EXPECT_THAT(tried.out,
+              AllOf(HasSubstr("r\\x1b[31med"), HasSubstr("MIT\\x1b[1m"), Not(HasSubstr("\x1b"))));
+  EXPECT_THAT(model({"list"}).out, AllOf(HasSubstr("MIT\\x1b"), Not(HasSubstr("\x1b"))));
+  const Ended named = prepare({"--name", "a\nb"});
+  EXPECT_EQ(named.code, 64);
+  EXPECT_THAT(named.err, HasSubstr("a\\x0ab"));
+  const Ended missing = model({"inspect", "a\x1b]0;b"});
+  EXPECT_THAT(missing.err, AllOf(HasSubstr("a\\x1b]0;b"), Not(HasSubstr("\x1b"))));
+}
+
+TEST_F(ModelFilesTest, GivenAWrongName_WhenAskedFor_ThenTheNamesThereAreAreTold) {
+  ASSERT_EQ(prepare({"--licence", "MIT"}).code, 0);
+  const Ended list = model({"list"});
+  EXPECT_EQ(list.code, 0) << list.err;
+  EXPECT_THAT(list.out, AllOf(HasSubstr("squares"), HasSubstr("detection"), HasSubstr("yolov8"),
+                              HasSubstr("MIT"), HasSubstr("movenet-lightning")));
+  const Ended wrong = model({"inspect", "triangles"});
+  EXPECT_EQ(wrong.code, 66);
+  EXPECT_THAT(wrong.err, AllOf(HasSubstr("prepared: squares"), HasSubstr("knows: movenet"),
+                               Not(HasSubstr("fetch triangles"))));
+  EXPECT_THAT(model({"inspect", "nanodet"}).err, HasSubstr("penstock model fetch nanodet"));
+  const Ended bare = run_penstock({"run", "--model", onnx_, "--source", "no.mp4"});
+  EXPECT_EQ(bare.code, 64);
+  EXPECT_THAT(bare.err, HasSubstr("penstock model prepare " + onnx_));
+  const Ended folder = model({"try", "squares", folder_.string()});
+  EXPECT_EQ(folder.code, 64);
+  EXPECT_THAT(folder.err, HasSubstr("folder"));
+}
+
+TEST_F(ModelFilesTest, GivenAScale_WhenItIsAFraction_ThenItIsDivided) {
+  const Ended told = prepare({"--scale", "1/255"});
+  ASSERT_EQ(told.code, 0) << told.err;
+  EXPECT_THAT(told.out, HasSubstr("level x 0.00392157"));
+  for (const char* wrong : {"1/0", "1/", "/2", "a", "1/2/3", "nan", "1 / 2", "1e99"}) {
+    const Ended refused = prepare({"--replace", "--scale", wrong});
+    EXPECT_EQ(refused.code, 64) << wrong << refused.err;
+    EXPECT_THAT(refused.err, HasSubstr("--scale")) << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace penstock::e2e
