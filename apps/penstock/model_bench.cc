@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "apps/penstock/commands.h"
-#include "apps/penstock/number_flags.h"
 #include "apps/penstock/messages.h"
 #include "apps/penstock/model_names.h"
+#include "apps/penstock/number_flags.h"
 #include "penstock/base/clock.h"
 #include "penstock/base/exit_code.h"
 #include "penstock/base/json_writer.h"

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "apps/penstock/commands.h"
-#include "apps/penstock/number_flags.h"
 #include "apps/penstock/messages.h"
 #include "apps/penstock/model_names.h"
+#include "apps/penstock/number_flags.h"
 #include "apps/penstock/picture_file.h"
 #include "penstock/base/exit_code.h"
 #include "penstock/base/str_format.h"

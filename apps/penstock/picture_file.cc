@@ -16,9 +16,9 @@
 #include <utility>
 
 #include "penstock/base/str_format.h"
-#include "penstock/pipeline/source.h"
 #include "penstock/pipeline/drawn_labels.h"
 #include "penstock/pipeline/output_files.h"
+#include "penstock/pipeline/source.h"
 
 namespace penstock {
 namespace {

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "apps/penstock/commands.h"
-#include "apps/penstock/number_flags.h"
 #include "apps/penstock/messages.h"
 #include "apps/penstock/model_names.h"
+#include "apps/penstock/number_flags.h"
 #include "apps/penstock/stop_signals.h"
 #include "gst/penanalysis_meta.h"
 #include "gst/register.h"
@@ -143,7 +143,7 @@ int terminal_width() {
 
 int run_with(const Flags& flags) {
   if (auto enough = check_descriptors(); !enough) {
-    return say_error(enough.error(), exit_code(enough.error().kind()));
+    return report(enough.error(), exit_code(enough.error().kind()));
   }
   RunOptions options;
   for (const std::string& output : flags.outputs) {
