@@ -47,6 +47,7 @@ int fetch(const Flags& flags) {
   if (!ec) words.insert(words.end(), {"--program", self.string()});
   if (!flags.cache.empty()) words.insert(words.end(), {"--cache", flags.cache});
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   std::fflush(nullptr);
