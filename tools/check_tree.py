@@ -78,6 +78,8 @@ def main():
         if not readme.exists() or f"./dev {name}" not in readme.read_text():
             problems.append(f"README.md: does not show ./dev {name}")
     for file in files:
+        if file.endswith((".orig", ".rej", ".patch.orig")):
+            problems.append(f"{file}: what a merge left behind")
         path = REPO / file
         size = path.stat().st_size
         if size > MAX_BYTES:
