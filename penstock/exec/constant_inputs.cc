@@ -23,6 +23,11 @@ bool append_as(double value, std::vector<std::byte>& bytes) {
     const double end = std::ldexp(1.0, std::numeric_limits<T>::digits);
     if (!(value >= low && value < end) || value != std::trunc(value)) return false;
   }
+  if constexpr (std::is_same_v<T, float>) {
+    if (std::isfinite(value) && std::abs(value) > double{std::numeric_limits<float>::max()}) {
+      return false;
+    }
+  }
   const T number = static_cast<T>(value);
   const auto* begin = reinterpret_cast<const std::byte*>(&number);
   bytes.insert(bytes.end(), begin, begin + sizeof number);

@@ -86,6 +86,8 @@ TEST_P(M03, GivenWhatDoesNotFit_WhenCreated_ThenTheInputIsNamed) {
   EXPECT_THAT(refusal(open, {{"sizes", {1}}}), HasSubstr("dimension 1 is open"));
   const TensorSpec flag = spec_of("flag", DataType::kBool, {Dimension::fixed(1)});
   EXPECT_THAT(refusal(flag, {{"flag", {1}}}), HasSubstr("bool"));
+  const TensorSpec real = spec_of("real", DataType::kFloat32, {Dimension::fixed(1)});
+  EXPECT_THAT(refusal(real, {{"real", {1e300}}}), HasSubstr("can't hold the constant 1e+300"));
   // The largest int64 that a double can say; 2^63 itself is one too many.
   const TensorSpec wide = spec_of("wide", DataType::kInt64, {Dimension::fixed(1)});
   EXPECT_EQ(refusal(wide, {{"wide", {9223372036854774784.0}}}), "accepted");

@@ -19,6 +19,7 @@ Result<PaddedPool::Lent> PaddedPool::acquire(std::size_t bytes,
     if (!free_.empty()) {
       Kept kept = std::move(free_.back());
       free_.pop_back();
+      kept.counted.reset();
       return lend(std::move(kept), true);
     }
   }
@@ -30,6 +31,18 @@ Result<PaddedPool::Lent> PaddedPool::acquire(std::size_t bytes,
 
 // The lent pointer shares nothing with the pool's own: its deleter is what brings the storage back,
 // so there is no use count to poll.
+// What all pools of the process keep: streams and workers have one each.
+std::atomic<std::size_t> g_kept_bytes = 0;
+
+PaddedPool::Counted::Counted(std::size_t wanted) {
+  if (g_kept_bytes.fetch_add(wanted) + wanted > kKeptBytes) {
+    g_kept_bytes.fetch_sub(wanted);
+  } else {
+    bytes = wanted;
+  }
+}
+PaddedPool::Counted::~Counted() { g_kept_bytes.fetch_sub(bytes); }
+
 PaddedPool::Lent PaddedPool::lend(Kept kept, bool is_padded) {
   auto written = std::make_shared<std::atomic<bool>>(is_padded);
   Storage* raw = kept.storage.get();
@@ -42,7 +55,11 @@ PaddedPool::Lent PaddedPool::lend(Kept kept, bool is_padded) {
 
 void PaddedPool::give_back(Kept kept) {
   const std::lock_guard lock(mutex_);
-  if (!retired_ && free_.size() < kKept) free_.push_back(std::move(kept));
+  if (retired_ || free_.size() >= kKept) return;
+  auto counted = std::make_unique<Counted>(kept.storage->size());
+  if (counted->bytes == 0) return;
+  kept.counted = std::move(counted);
+  free_.push_back(std::move(kept));
 }
 
 void PaddedPool::retire() {

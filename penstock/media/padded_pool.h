@@ -19,6 +19,7 @@ namespace penstock {
 class PaddedPool : public std::enable_shared_from_this<PaddedPool> {
  public:
   static constexpr std::size_t kKept = 2;
+  static constexpr std::size_t kKeptBytes = std::size_t{256} << 20;  ///< Of all pools together.
 
   static std::shared_ptr<PaddedPool> create(DevicePtr device) {
     return std::shared_ptr<PaddedPool>(new PaddedPool(std::move(device)));
@@ -37,9 +38,18 @@ class PaddedPool : public std::enable_shared_from_this<PaddedPool> {
   void retire();
 
  private:
+  /// Its part of kKeptBytes; 0 bytes when there was no room.
+  struct Counted {
+    explicit Counted(std::size_t wanted);
+    ~Counted();
+    Counted(const Counted&) = delete;
+    Counted& operator=(const Counted&) = delete;
+    std::size_t bytes = 0;
+  };
   struct Kept {
     StoragePtr storage;
     std::shared_ptr<const void> geometry;
+    std::unique_ptr<Counted> counted{};  ///< While it is pooled.
   };
 
   explicit PaddedPool(DevicePtr device) : device_(std::move(device)) {}

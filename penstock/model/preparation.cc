@@ -29,10 +29,25 @@ Result<TensorSpec> to_spec(const OnnxValueInfo& info, const char* side) {
                           info.name));
   }
   TensorSpec spec{.name = info.name, .type = *info.type, .dims = info.dims};
-  if (!spec.dims.empty() && !spec.dims[0].is_fixed()) {
-    spec.dims[0].maximum = std::min(spec.dims[0].maximum, kMaxBatch);
-  }
   return spec;
+}
+
+/// An open batch is bounded, and with it what has the same symbol; other open sides, such as a
+/// number of boxes, are not.
+void bound_batch(Manifest& manifest) {
+  const TensorSpec& picture = manifest.inputs.front();
+  if (picture.dims.empty() || picture.dims[0].is_fixed()) return;
+  const std::string symbol = picture.dims[0].symbol;
+  for (auto* side : {&manifest.inputs, &manifest.outputs}) {
+    for (TensorSpec& spec : *side) {
+      const bool is_picture = &spec == &manifest.inputs.front();
+      for (Dimension& dim : spec.dims) {
+        const bool is_batch = (is_picture && &dim == &spec.dims[0]) ||
+                              (!symbol.empty() && !dim.is_fixed() && dim.symbol == symbol);
+        if (is_batch) dim.maximum = std::min(dim.maximum, kMaxBatch);
+      }
+    }
+  }
 }
 
 bool may_be_picture(const TensorSpec& spec) {
@@ -221,6 +236,7 @@ Result<void> take_side(const PlanState& state, Dimension& dim, const char* name,
 Result<void> plan_tensors(PlanState& state) {
   PENSTOCK_TRY(take_inputs(state));
   PENSTOCK_TRY(take_outputs(state));
+  bound_batch(state.manifest());
   return check_infos(state);
 }
 

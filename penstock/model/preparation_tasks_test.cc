@@ -4,6 +4,7 @@
 // flags, and what of these contradicts what.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <string>
 #include <utility>
@@ -235,6 +236,25 @@ TEST_F(M02, GivenPicturesOfOtherTypes_WhenPlanned_ThenTheInputsTypeAndScaleFollo
   EXPECT_FLOAT_EQ(halves->manifest.preprocess.scale, 1.0f / 255);
   model.input_type = DataType::kInt64;
   EXPECT_THAT(refusal(model), HasSubstr("'images' is int64"));
+}
+
+TEST_F(M02, GivenOpenDimensions_WhenPlanned_ThenOnlyThePicturesBatchIsBounded) {
+  Model model{.outputs = {{"N", 7}, {"boxes", 7}}, .input = {"N", 3, 64, 64}};
+  PrepareOptions options = usual_input();
+  options.family = "raw";
+  const auto planned = plan(model, options);
+  ASSERT_TRUE(planned) << planned.error().message();
+  EXPECT_EQ(planned->manifest.inputs.at(0).dims[0].maximum, 64);
+  EXPECT_EQ(planned->manifest.outputs.at(0).dims[0].maximum, 64);
+  EXPECT_GT(planned->manifest.outputs.at(1).dims[0].maximum, 1000);
+}
+
+TEST_F(M02, GivenAPipeAsModel_WhenPlanned_ThenItIsRefusedWithoutWaiting) {
+  const auto pipe = folder_.path() / "pipe.onnx";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const auto planned = plan_preparation(pipe, {});
+  ASSERT_FALSE(planned);
+  EXPECT_THAT(planned.error().message(), HasSubstr("pipe.onnx"));
 }
 
 TEST_F(M02, GivenOtherInputs_WhenPlanned_ThenEachNeedsItsConstant) {

@@ -148,6 +148,13 @@ Result<void, OutputError> put_in_place(const fs::path& made, const fs::path& fol
     error = rename_new(made, folder);
     if (error != EEXIST) break;
     if (!replace) return is_there(folder);
+    // What is replaced is removed, so it must be what it is taken for.
+    std::error_code ec;
+    if (!fs::is_regular_file(folder / "manifest.json", ec)) {
+      return fail(ErrorKind::kInvalidArgument,
+                  str_format("'{}' is there and is no prepared model; give another --name",
+                             folder.string()));
+    }
     error = rename_with(made, folder, RENAME_EXCHANGE);
     if (is_not_offered(error)) {
       return fail(ErrorKind::kUnsupported,

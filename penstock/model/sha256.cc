@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <openssl/evp.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -49,12 +50,18 @@ Result<std::string> sha256_hex(std::span<const std::byte> bytes) {
 }
 
 Result<std::string> sha256_file(const std::filesystem::path& path) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Not to wait for the writer of a FIFO, which fstat then refuses.
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.is_valid()) {
     const ErrorKind kind = errno == ENOENT   ? ErrorKind::kNotFound
                            : errno == EACCES ? ErrorKind::kPermission
                                              : ErrorKind::kIo;
     return fail(kind, str_format("cannot open '{}': {}", path.string(), std::strerror(errno)));
+  }
+  struct stat status{};
+  if (::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    return fail(ErrorKind::kInvalidArgument,
+                str_format("'{}' is not a regular file", path.string()));
   }
   Sha256 hash;
   std::array<std::byte, 1 << 16> buffer;

@@ -135,11 +135,18 @@ std::optional<RotatedBox> to_rotated(const RotatedRecord& record, const Letterbo
   // The sides' vectors, each scaled by axis.
   const double cosine = std::cos(record.angle);
   const double sine = std::sin(record.angle);
-  return RotatedBox{.center_x = center->x,
-                    .center_y = center->y,
-                    .width = static_cast<float>(record.width * std::hypot(cosine * x, sine * y)),
-                    .height = static_cast<float>(record.height * std::hypot(sine * x, cosine * y)),
-                    .angle = static_cast<float>(std::atan2(sine * y, cosine * x))};
+  const RotatedBox box{
+      .center_x = center->x,
+      .center_y = center->y,
+      .width = static_cast<float>(record.width * std::hypot(cosine * x, sine * y)),
+      .height = static_cast<float>(record.height * std::hypot(sine * x, cosine * y)),
+      .angle = static_cast<float>(std::atan2(sine * y, cosine * x))};
+  // A model may say anything; what no picture holds is no box.
+  constexpr float kMost = 4.0f * kMaxFrameSide;
+  const bool plausible = std::abs(box.center_x) <= kMost && std::abs(box.center_y) <= kMost &&
+                         box.width >= 0 && box.width <= kMost && box.height >= 0 &&
+                         box.height <= kMost && std::isfinite(box.angle);
+  return plausible ? std::optional(box) : std::nullopt;
 }
 
 void add_objects(const Decoded& decoded, const Letterbox& letterbox,

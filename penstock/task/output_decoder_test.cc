@@ -101,6 +101,13 @@ TEST(P05, GivenATurnedBox_WhenTurned_ThenItsSidesAndAngleAreTheSources) {
   EXPECT_NEAR(even->width, 96, 1e-3);
   EXPECT_NEAR(even->height, 48, 1e-3);
   EXPECT_NEAR(even->angle, 0.5, 1e-6);
+  for (const RotatedRecord wild : {RotatedRecord{104, 130, 1e20f, 26, 0},
+                                   {104, 130, 52, 1e30f, 0},
+                                   {1e9f, 130, 52, 26, 0},
+                                   {104, 130, -1, 26, 0}}) {
+    decoded.rotated = {wild};
+    EXPECT_FALSE(to_findings(decoded, clip(), {}).objects.at(0).rotated);
+  }
   // Stretched to a quarter of the width and half of the height: the corner vector of the long side
   // (cos, sin) * 40 is (4 cos, 2 sin) * 40 in the source.
   const auto wide = *Letterbox::plan({0, 0, 1664, 832}, 1664, 832, 416, 416, Fit::kStretch);

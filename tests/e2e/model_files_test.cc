@@ -89,6 +89,16 @@ TEST_F(ModelFilesTest, GivenAModelOfThatName_WhenPreparedWithTry_ThenItIsRefused
   EXPECT_TRUE(fs::exists(out));
 }
 
+TEST_F(ModelFilesTest, GivenAFolderThatIsNoModel_WhenPreparedToReplaceIt_ThenItStays) {
+  const fs::path precious = fs::path(models_) / "papers";
+  fs::create_directories(precious);
+  std::ofstream(precious / "letter.txt") << "dear";
+  const Ended refused = prepare({"--name", "papers", "--replace"});
+  EXPECT_EQ(refused.code, 64) << refused.err;
+  EXPECT_THAT(refused.err, HasSubstr("is no prepared model"));
+  EXPECT_EQ(read_text(precious / "letter.txt"), "dear");
+}
+
 TEST_F(ModelFilesTest, GivenADiskThatFillsUp_WhenAPictureIsWritten_ThenTheOldOneStays) {
   ASSERT_EQ(prepare().code, 0);
   const std::string out = (folder_ / "out.png").string();
