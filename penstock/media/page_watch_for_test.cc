@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "penstock/media/page_watch_for_test.h"
 
-#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 

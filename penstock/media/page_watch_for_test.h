@@ -9,8 +9,7 @@
 // One watch at a time; the frame must be read by the thread that the test waits for.
 #pragma once
 
-#include <signal.h>
-
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <span>

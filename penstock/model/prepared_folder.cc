@@ -2,12 +2,12 @@
 //
 // write_prepared: the disk's side of a preparation.
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <span>
 #include <string>
 #include <system_error>
