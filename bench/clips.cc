@@ -13,7 +13,7 @@ namespace penstock::bench {
 namespace fs = std::filesystem;
 
 Result<fs::path> h264_of(const fs::path& clip, const fs::path& folder) {
-  const fs::path path = folder / (clip.stem().string() + "-h264.mp4");
+  fs::path path = folder / (clip.stem().string() + "-h264.mp4");
   std::error_code ec;
   fs::create_directories(folder, ec);
   if (fs::exists(path, ec)) return path;

@@ -210,7 +210,7 @@ std::string join_dims(const TensorSpec& spec) {
 
 /// The model under another name with the .modelinfo that onnxinference needs.
 Result<std::filesystem::path> lay_out_peer_model(const Task& task, const Manifest& manifest) {
-  const std::filesystem::path model = task.scratch / "peer.onnx";
+  std::filesystem::path model = task.scratch / "peer.onnx";
   std::error_code ec;
   std::filesystem::remove(model, ec);
   std::filesystem::create_symlink(manifest.artefact, model, ec);

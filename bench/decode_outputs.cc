@@ -115,15 +115,16 @@ ModelOutputs yolox() {
   ModelOutputs outputs{.family = "yolox", .shapes = {{1, 8400, 5 + kClasses}}, .values = {{}}};
   std::size_t at = 0;
   for (const int stride : {8, 16, 32}) {
-    for (int cell = 0; cell < (kInput / stride) * (kInput / stride); ++cell, ++at) {
+    const int side = kInput / stride;
+    for (int cell = 0; cell < side * side; ++cell, ++at) {
       const Row& row = scene.rows()[at];
+      const int column = cell % side;
+      const int line = cell / side;
       const float best = *std::ranges::max_element(row.scores);
       const auto grid = static_cast<float>(stride);
-      const auto column = static_cast<float>(cell % (kInput / stride));
-      const auto line = static_cast<float>(cell / (kInput / stride));
       outputs.values[0].insert(
           outputs.values[0].end(),
-          {row.x / grid - column, row.y / grid - line, std::log(row.width / grid),
+          {row.x / grid - float(column), row.y / grid - float(line), std::log(row.width / grid),
            std::log(row.height / grid), best > 0.4f ? 0.98f : 0.01f});
       outputs.values[0].insert(outputs.values[0].end(), row.scores.begin(), row.scores.end());
     }

@@ -139,10 +139,10 @@ TEST(G01, GivenPoses_WhenReadWithTheStockApi_ThenEachObjectContainsItsOwnTensor)
       const auto values = values_of(*tensor);
       ASSERT_EQ(values.size(), 51u);
       // Parts of a frame of 200 x 100.
-      EXPECT_FLOAT_EQ(values[3 * 5], (100 * float(person) + 5) / 200);
-      EXPECT_FLOAT_EQ(values[3 * 5 + 1], -0.05f);
-      EXPECT_FLOAT_EQ(values[3 * 5 + 2], 5.0f / 16);
-      EXPECT_FLOAT_EQ(values[3 * 16], (100 * float(person) + 16) / 200);
+      EXPECT_FLOAT_EQ(values[15], (100 * float(person) + 5) / 200);
+      EXPECT_FLOAT_EQ(values[16], -0.05f);
+      EXPECT_FLOAT_EQ(values[17], 5.0f / 16);
+      EXPECT_FLOAT_EQ(values[48], (100 * float(person) + 16) / 200);
     }
     buffer = BufferPtr(gst_buffer_copy(buffer.get()));
   }

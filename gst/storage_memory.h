@@ -14,8 +14,9 @@
 
 namespace penstock::gst {
 
-/// Map flag of this memory; the mapped data pointer is a penstock::Storage*.
-inline constexpr GstMapFlags kMapStorage = static_cast<GstMapFlags>(GST_MAP_FLAG_LAST << 4);
+/// Map flag of this memory; the mapped data pointer is a penstock::Storage*. Not constexpr: it lies
+/// beyond the enumerators, where GStreamer has its users put their own.
+inline const GstMapFlags kMapStorage = static_cast<GstMapFlags>(GST_MAP_FLAG_LAST << 4);
 
 /// `mem_type` (a string literal) is the allocator's name as GStreamer shows it. The allocator
 /// itself allocates nothing: memory is wrapped.

@@ -83,8 +83,9 @@ Result<InputConstant> read_constant(const std::string& text) {
 Result<float> read_scale(const std::string& text) {
   const auto number = [](std::string_view digits) -> std::optional<double> {
     double value = 0;
-    const char* const end = digits.data() + digits.size();
-    const auto [rest, error] = std::from_chars(digits.data(), end, value);
+    const char* const begin = digits.data();
+    const char* const end = begin + digits.size();
+    const auto [rest, error] = std::from_chars(begin, end, value);
     if (error != std::errc() || rest != end) return std::nullopt;
     return value;
   };
