@@ -66,7 +66,10 @@ bootstrap() {
   [[ -z ${PENSTOCK_DEBIAN_MIRROR:-} ]] || mirror=("$PENSTOCK_DEBIAN_MIRROR")
   remove_partial
   if ((EUID == 0)); then
-    mmdebstrap --mode=root "${options[@]}" "$@" "$suite" "$partial" "${mirror[@]}"
+    # Its mounts in a namespace of their own, which ends with it however it ends.
+    local apart=()
+    ! unshare --mount true 2>/dev/null || apart=(unshare --mount)
+    "${apart[@]}" mmdebstrap --mode=root "${options[@]}" "$@" "$suite" "$partial" "${mirror[@]}"
   else
     # The tarball is unpacked as the user, so that every file is the user's and can be removed as
     # usual. mmdebstrap works as a subordinate id, which may not enter a private home: /var/tmp it is.
@@ -77,7 +80,15 @@ bootstrap() {
   fi
 }
 
-remove_partial() { [[ ! -e $partial ]] || rm -rf --one-file-system "$partial"; }
+remove_partial() {
+  local mounted
+  [[ -e $partial ]] || return 0
+  # What an interrupted set-up left mounted where it could have no namespace of its own; innermost first.
+  while read -r mounted; do
+    umount "$(printf '%b' "$mounted")"
+  done < <(awk -v inside="$partial/" 'index($5, inside) == 1 { print $5 }' /proc/self/mountinfo | tac)
+  rm -rf --one-file-system "$partial"
+}
 
 attempt() {
   : >"$log"
@@ -85,9 +96,10 @@ attempt() {
   local pulse=$! status=0
   # shellcheck disable=SC2064  # this pulse
   trap "kill $pulse" EXIT
-  # `set -o pipefail` inside: the step fails when mmdebstrap does, not when sed does.
-  (bootstrap "$@" 2> >(tee -a "$log" | grep --line-buffered -E '^(I|W|E): ' | sed -u 's/^/dev:   /' >&2)) \
-    </dev/null 9>&- || status=$?
+  # `set -o pipefail` inside: the step fails when mmdebstrap does, not when sed does. It keeps the lock: one
+  # that outlives a killed script still writes there.
+  (bootstrap "$@" 2> >(tee -a "$log" 9>&- | grep --line-buffered -E '^(I|W|E): ' 9>&- | sed -u 's/^/dev:   /' >&2 9>&-)) \
+    </dev/null || status=$?
   trap - EXIT
   kill "$pulse"
   wait "$pulse" || true
