@@ -136,8 +136,8 @@ Result<void> run_case(const Case& c, const Flags& flags, BenchReport& report) {
   const auto convert_scale = make_videoconvertscale(raw, box);
   if (!convert_scale) return std::unexpected(convert_scale.error());
   std::vector<Contender> contenders{{"ours", 0, [&] {
-                                      if (!(*preprocessor)->run(frame)) std::abort();
-                                    }}};
+                                       if (!(*preprocessor)->run(frame)) std::abort();
+                                     }}};
   for (const auto& [peer, bar] : {std::pair{planes_first.get(), 1.5},
                                   {convert_first.get(), 2.5},
                                   {convert_scale->get(), 4.0}}) {

@@ -44,6 +44,12 @@ function(penstock_room name)
   target_precompile_headers(penstock_${name} REUSE_FROM penstock_precompiled_library)
 endfunction()
 
+# penstock_program(TARGET): a program takes the libraries' precompiled header, which wants their -fPIC.
+function(penstock_program target)
+  target_compile_options(${target} PRIVATE -fPIC)
+  target_precompile_headers(${target} REUSE_FROM penstock_precompiled_library)
+endfunction()
+
 # penstock_test(NAME SOURCES ... LINK ... [LABELS ...] [TIMEOUT s]): one GoogleTest binary. Tests of
 # rooms without GStreamer carry the label `core`, which the TSan run selects.
 function(penstock_test name)

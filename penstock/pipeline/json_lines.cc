@@ -4,8 +4,9 @@
 #include <sys/stat.h>
 
 #include <chrono>
-#include <format>
 #include <span>
+
+#include "penstock/base/str_format.h"
 
 namespace penstock {
 namespace {
@@ -44,7 +45,7 @@ Result<void> JsonLinesWriter::flush() {
   auto written = files_.write_all(file_.fd(), std::as_bytes(std::span(buffer_)));
   buffer_.clear();
   if (!written) {
-    failed_ = std::move(written).error().context(std::format("writing '{}'", path_.string()));
+    failed_ = std::move(written).error().context(str_format("writing '{}'", path_.string()));
     return std::unexpected(*failed_);
   }
   return {};
@@ -59,7 +60,7 @@ Result<void> JsonLinesWriter::close() {
     auto synced = files_.sync(file_.fd());
     if (!synced) {
       outcome = std::unexpected(
-          std::move(synced).error().context(std::format("writing '{}'", path_.string())));
+          std::move(synced).error().context(str_format("writing '{}'", path_.string())));
     }
   }
   if (outcome) outcome = file_.check_kept();

@@ -4,8 +4,9 @@
 #include <gst/video/video.h>
 
 #include <algorithm>
-#include <format>
 #include <utility>
+
+#include "penstock/base/str_format.h"
 
 namespace penstock {
 namespace {
@@ -55,8 +56,8 @@ Result<std::vector<ReportPicture>> PictureSampler::encode() {
     gst_caps_unref(caps);
     if (jpeg == nullptr) {
       Error failed(ErrorKind::kUnsupported,
-                   std::format("cannot make the report's pictures: {}",
-                               error != nullptr ? error->message : "unknown reason"));
+                   str_format("cannot make the report's pictures: {}",
+                              error != nullptr ? error->message : "unknown reason"));
       g_clear_error(&error);
       return std::unexpected(std::move(failed));
     }

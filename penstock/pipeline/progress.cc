@@ -4,16 +4,17 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <format>
+
+#include "penstock/base/str_format.h"
 
 namespace penstock {
 namespace {
 
 std::string duration_text(double seconds) {
   const auto whole = static_cast<std::int64_t>(std::ceil(seconds));
-  if (whole < 100) return std::format("{} s", whole);
-  if (whole < 6000) return std::format("{} min {} s", whole / 60, whole % 60);
-  return std::format("{} h {} min", whole / 3600, whole / 60 % 60);
+  if (whole < 100) return str_format("{} s", whole);
+  if (whole < 6000) return str_format("{} min {} s", whole / 60, whole % 60);
+  return str_format("{} h {} min", whole / 3600, whole / 60 % 60);
 }
 
 }  // namespace
@@ -21,17 +22,17 @@ std::string duration_text(double seconds) {
 std::string progress_line(const ProgressState& state, int width) {
   const double seconds = std::chrono::duration<double>(state.running).count();
   const double rate = seconds > 0 ? double(state.frames) / seconds : 0;
-  std::string text = std::format("{} frames {:.1f} frames/s", state.frames, rate);
+  std::string text = str_format("{} frames {:.1f} frames/s", state.frames, rate);
   if (state.done >= 0) {
     const double done = std::clamp(state.done, 0.0, 1.0);
-    std::string numbers = std::format("{:>3.0f} % {}", done * 100, text);
-    if (done > 0) numbers += std::format(" {} left", duration_text(seconds / done - seconds));
+    std::string numbers = str_format("{:>3.0f} % {}", done * 100, text);
+    if (done > 0) numbers += str_format(" {} left", duration_text(seconds / done - seconds));
     const int room = width - int(numbers.size()) - 3;
     if (room >= 10) {
       const int bar = std::min(room, 30);
       const int filled = int(std::lround(done * bar));
-      text = std::format("[{}{}] {}", std::string(std::size_t(filled), '#'),
-                         std::string(std::size_t(bar - filled), '-'), numbers);
+      text = str_format("[{}{}] {}", std::string(std::size_t(filled), '#'),
+                        std::string(std::size_t(bar - filled), '-'), numbers);
     } else {
       text = std::move(numbers);
     }

@@ -5,11 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <format>
 #include <iterator>
 #include <numbers>
 #include <utility>
 
+#include "penstock/base/str_append.h"
+#include "penstock/base/str_format.h"
 #include "penstock/pipeline/svg_chart.h"
 
 namespace penstock {
@@ -74,9 +75,9 @@ std::string counts_section(const RunSummary& summary) {
   const Subject subject = subject_of(summary.task);
   if (subject == Subject::kNumbers) return {};
   const Wording& words = kWordings[std::size_t(subject)];
-  std::string out = std::format("<h2>{}</h2>", words.title);
+  std::string out = str_format("<h2>{}</h2>", words.title);
   const auto labels = summary.largest();
-  if (labels.empty()) return out + std::format("<p>{}</p>", words.nothing);
+  if (labels.empty()) return out + str_format("<p>{}</p>", words.nothing);
   std::vector<ChartSeries> series;
   std::string legend = "<p class=\"legend\">";
   for (std::size_t i = 0; i < std::min(labels.size(), kChartLabels); ++i) {
@@ -86,18 +87,18 @@ std::string counts_section(const RunSummary& summary) {
       const double sum = found == span.sums.end() ? 0 : found->second;
       one.values.push_back(words.factor * sum / double(span.frames));
     }
-    legend += std::format("<span class=\"series-{}\"><i></i><b>{}</b></span>", i,
-                          html_escape(labels[i].first));
+    legend += str_format("<span class=\"series-{}\"><i></i><b>{}</b></span>", i,
+                         html_escape(labels[i].first));
     series.push_back(std::move(one));
   }
   out += line_chart(series, double(summary.frames), "frame", std::string(words.unit));
-  out += std::format("{}</p><table><tr><th>label", legend);
-  if (!words.total.empty()) out += std::format("<th class=\"n\">{}", words.total);
-  out += std::format("<th class=\"n\">{}</tr>", words.mean);
+  out += str_format("{}</p><table><tr><th>label", legend);
+  if (!words.total.empty()) out += str_format("<th class=\"n\">{}", words.total);
+  out += str_format("<th class=\"n\">{}</tr>", words.mean);
   for (const auto& [label, sum] : labels) {
-    out += std::format("<tr><td>{}", html_escape(label));
-    if (!words.total.empty()) out += std::format("<td class=\"n\">{:.0f}", sum);
-    out += std::format("<td class=\"n\">{:.2f}</tr>", words.factor * sum / double(summary.frames));
+    out += str_format("<tr><td>{}", html_escape(label));
+    if (!words.total.empty()) out += str_format("<td class=\"n\">{:.0f}", sum);
+    out += str_format("<td class=\"n\">{:.2f}</tr>", words.factor * sum / double(summary.frames));
   }
   return out + "</table>";
 }
@@ -116,7 +117,7 @@ std::string latency_section(const RunSummary& summary) {
   }
   std::vector<std::string> labels(kColumns);
   for (int i = 0; i < kColumns; i += 8) {
-    labels[std::size_t(i)] = std::format("{:.3g}", i * width);
+    labels[std::size_t(i)] = str_format("{:.3g}", i * width);
   }
   out += column_chart(columns, labels, "milliseconds from peninfer's sink pad to its source pad",
                       "frames");
@@ -129,7 +130,7 @@ std::string latency_section(const RunSummary& summary) {
     const double p95 = ms(times.percentile(0.95));
     const double p99 = ms(times.percentile(0.99));
     bars.push_back({std::string(to_string(stage)), p50, p99,
-                    std::format("{:.2f} / {:.2f} / {:.2f} ms", p50, p95, p99)});
+                    str_format("{:.2f} / {:.2f} / {:.2f} ms", p50, p95, p99)});
   }
   return out + bar_chart(bars) +
          "<p class=\"soft\">Bar: median; tick: 99th percentile; text: p50 / p95 / p99. Frames wait "
@@ -141,34 +142,33 @@ std::string ledger_section(const RunSummary& summary) {
   std::string out =
       "<h2>Memory ledger</h2><table><tr><th>class<th>where<th class=\"n\">count"
       "<th class=\"n\">a frame<th class=\"n\">bytes a frame</tr>";
-  auto to = std::back_inserter(out);
   const double frames = double(std::max<std::uint64_t>(summary.frames, 1));
   std::uint64_t copies = 0;
   for (const CopyLedger::Row& row : summary.ledger) {
     if (row.copy_class == CopyClass::kUpstream) continue;
     if (row.copy_class == CopyClass::kFrame) copies += row.count;
-    std::format_to(to,
-                   "<tr><td>{}<td>{}<td class=\"n\">{}<td class=\"n\">{:.2f}<td "
-                   "class=\"n\">{:.0f}</tr>",
-                   to_string(row.copy_class), html_escape(row.site), row.count,
-                   double(row.count) / frames, double(row.bytes) / frames);
+    str_append(out,
+               "<tr><td>{}<td>{}<td class=\"n\">{}<td class=\"n\">{:.2f}<td "
+               "class=\"n\">{:.0f}</tr>",
+               to_string(row.copy_class), html_escape(row.site), row.count,
+               double(row.count) / frames, double(row.bytes) / frames);
   }
-  std::format_to(to,
-                 "</table><p>Frames copied on the analytic path, from peninfer's sink pad to the "
-                 "JSON line: <b>{}</b>. A sweep is a read in place, not a copy.</p>"
-                 "<h2>Copies outside the analytic path</h2><table><tr><th>what<th "
-                 "class=\"n\">frames<th class=\"n\">a frame</tr>",
-                 copies);
+  str_append(out,
+             "</table><p>Frames copied on the analytic path, from peninfer's sink pad to the "
+             "JSON line: <b>{}</b>. A sweep is a read in place, not a copy.</p>"
+             "<h2>Copies outside the analytic path</h2><table><tr><th>what<th "
+             "class=\"n\">frames<th class=\"n\">a frame</tr>",
+             copies);
   const OutsideCopies& outside = summary.outside;
   const auto row = [&](const std::string& what, std::uint64_t count) {
-    std::format_to(to, "<tr><td>{}<td class=\"n\">{}<td class=\"n\">{:.2f}</tr>", what, count,
-                   double(count) / frames);
+    str_append(out, "<tr><td>{}<td class=\"n\">{}<td class=\"n\">{:.2f}</tr>", what, count,
+               double(count) / frames);
   };
   if (outside.upstream_known) {
-    row(std::format("upstream: by the decoder {}", html_escape(outside.decoder)), outside.upstream);
+    row(str_format("upstream: by the decoder {}", html_escape(outside.decoder)), outside.upstream);
   } else {
-    std::format_to(to, "<tr><td>upstream: by the decoder {}<td class=\"n\">not known<td></tr>",
-                   html_escape(outside.decoder));
+    str_append(out, "<tr><td>upstream: by the decoder {}<td class=\"n\">not known<td></tr>",
+               html_escape(outside.decoder));
   }
   row("drawing into frames the decoder still needs", outside.drawn);
   row("report pictures (a copy made outside the analytic path)", outside.pictures);
@@ -176,34 +176,32 @@ std::string ledger_section(const RunSummary& summary) {
 }
 
 void append_box(std::string& out, const Detection& object, double font) {
-  auto to = std::back_inserter(out);
   if (object.rotated) {
     const RotatedBox& box = *object.rotated;
-    std::format_to(to,
-                   "<rect class=\"box\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
-                   "height=\"{:.1f}\" transform=\"rotate({:.2f} {:.1f} {:.1f})\"/>",
-                   box.center_x - box.width / 2, box.center_y - box.height / 2, box.width,
-                   box.height, box.angle * 180 / std::numbers::pi_v<float>, box.center_x,
-                   box.center_y);
+    str_append(out,
+               "<rect class=\"box\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
+               "height=\"{:.1f}\" transform=\"rotate({:.2f} {:.1f} {:.1f})\"/>",
+               box.center_x - box.width / 2, box.center_y - box.height / 2, box.width, box.height,
+               box.angle * 180 / std::numbers::pi_v<float>, box.center_x, box.center_y);
   } else {
-    std::format_to(to,
-                   "<rect class=\"box\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
-                   "height=\"{:.1f}\"/>",
-                   object.x, object.y, object.width, object.height);
+    str_append(out,
+               "<rect class=\"box\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
+               "height=\"{:.1f}\"/>",
+               object.x, object.y, object.width, object.height);
   }
   // The surer, the less transparent; one that the model did not see is not there.
   for (const Keypoint& keypoint : object.keypoints) {
     if (!(keypoint.confidence > 0)) continue;
-    std::format_to(to,
-                   "<circle class=\"dot\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\" "
-                   "fill-opacity=\"{:.2f}\"/>",
-                   keypoint.x, keypoint.y, font * 0.2, std::min(keypoint.confidence, 1.0f));
+    str_append(out,
+               "<circle class=\"dot\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\" "
+               "fill-opacity=\"{:.2f}\"/>",
+               keypoint.x, keypoint.y, font * 0.2, std::min(keypoint.confidence, 1.0f));
   }
-  std::format_to(to,
-                 "<text class=\"boxlabel\" x=\"{:.1f}\" y=\"{:.1f}\" "
-                 "font-size=\"{:.1f}\">{} {:.2f}</text>",
-                 object.x, std::max(object.y - font * 0.25, font), font, html_escape(object.label),
-                 object.confidence);
+  str_append(out,
+             "<text class=\"boxlabel\" x=\"{:.1f}\" y=\"{:.1f}\" "
+             "font-size=\"{:.1f}\">{} {:.2f}</text>",
+             object.x, std::max(object.y - font * 0.25, font), font, html_escape(object.label),
+             object.confidence);
 }
 
 /// What was found, for below the picture; empty for numbers alone.
@@ -212,17 +210,17 @@ std::string caption_of(const FrameResult& result, Subject subject) {
   std::string out;
   switch (subject) {
     case Subject::kObjects:
-      return std::format(", {} objects", result.objects.size());
+      return str_format(", {} objects", result.objects.size());
     case Subject::kClasses:
       for (std::size_t i = 0; i < std::min(result.classes.size(), kShown); ++i) {
-        out += std::format(", {} {:.2f}", html_escape(result.classes[i].label),
-                           result.classes[i].confidence);
+        out += str_format(", {} {:.2f}", html_escape(result.classes[i].label),
+                          result.classes[i].confidence);
       }
       return result.classes.empty() ? ", no class" : out;
     case Subject::kAreas:
       for (std::size_t i = 0; i < std::min(result.areas.size(), kShown); ++i) {
-        out += std::format(", {} {:.1f} %", html_escape(result.areas[i].label),
-                           100 * result.areas[i].fraction);
+        out += str_format(", {} {:.1f} %", html_escape(result.areas[i].label),
+                          100 * result.areas[i].fraction);
       }
       return out;
     case Subject::kNumbers:
@@ -234,15 +232,14 @@ std::string caption_of(const FrameResult& result, Subject subject) {
 std::string picture_figure(const ReportPicture& picture, Subject subject) {
   const FrameResult& result = picture.result;
   std::string out;
-  auto to = std::back_inserter(out);
   const double font = result.width / 40.0;
-  std::format_to(to,
-                 "<figure><svg viewBox=\"0 0 {0} {1}\"><image width=\"{0}\" height=\"{1}\" "
-                 "preserveAspectRatio=\"none\" href=\"data:image/jpeg;base64,{2}\"/>",
-                 result.width, result.height, base64(picture.jpeg));
+  str_append(out,
+             "<figure><svg viewBox=\"0 0 {0} {1}\"><image width=\"{0}\" height=\"{1}\" "
+             "preserveAspectRatio=\"none\" href=\"data:image/jpeg;base64,{2}\"/>",
+             result.width, result.height, base64(picture.jpeg));
   for (const Detection& object : result.objects) append_box(out, object, font);
-  std::format_to(to, "</svg><figcaption>frame {}{}</figcaption></figure>", result.frame,
-                 caption_of(result, subject));
+  str_append(out, "</svg><figcaption>frame {}{}</figcaption></figure>", result.frame,
+             caption_of(result, subject));
   return out;
 }
 
@@ -252,19 +249,19 @@ std::string findings_tile(const RunSummary& summary) {
   const auto largest = summary.largest();
   switch (subject_of(summary.task)) {
     case Subject::kObjects:
-      return std::format("<div class=\"tile\"><b>{:.2f}</b>objects a frame</div>",
-                         double(summary.objects) / frames);
+      return str_format("<div class=\"tile\"><b>{:.2f}</b>objects a frame</div>",
+                        double(summary.objects) / frames);
     case Subject::kClasses:
       if (largest.empty()) break;
-      return std::format("<div class=\"tile\"><b>{}</b>first in {:.1f} % of the frames</div>",
-                         html_escape(largest.front().first), 100 * largest.front().second / frames);
+      return str_format("<div class=\"tile\"><b>{}</b>first in {:.1f} % of the frames</div>",
+                        html_escape(largest.front().first), 100 * largest.front().second / frames);
     case Subject::kAreas:
       if (largest.empty()) break;
-      return std::format("<div class=\"tile\"><b>{}</b>{:.1f} % of the picture</div>",
-                         html_escape(largest.front().first), 100 * largest.front().second / frames);
+      return str_format("<div class=\"tile\"><b>{}</b>{:.1f} % of the picture</div>",
+                        html_escape(largest.front().first), 100 * largest.front().second / frames);
     case Subject::kNumbers:
       if (summary.numbers == 0) break;
-      return std::format("<div class=\"tile\"><b>{}</b>values a frame</div>", summary.numbers);
+      return str_format("<div class=\"tile\"><b>{}</b>values a frame</div>", summary.numbers);
   }
   return {};
 }
@@ -301,31 +298,29 @@ std::string to_html(const RunSummary& summary) {
   std::string out =
       "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">"
       "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">";
-  auto to = std::back_inserter(out);
   const std::string source = html_escape(summary.source);
-  std::format_to(to, "<title>Penstock report: {}</title><style>{}</style></head><body>", source,
-                 kStyle);
-  std::format_to(
-      to,
-      "<h1>{}</h1><p class=\"soft\">{}x{} {}, {:.4g} frames/s &middot; model {} &middot; "
-      "device {} &middot; policy {}{}</p>",
-      source, summary.shape.width, summary.shape.height, html_escape(summary.shape.format),
-      summary.shape.frame_rate, html_escape(summary.model), html_escape(summary.device),
-      html_escape(summary.policy),
-      subject_of(summary.task) == Subject::kNumbers
-          ? std::string()
-          : std::format(" &middot; threshold {:.2f}", summary.threshold));
+  str_append(out, "<title>Penstock report: {}</title><style>{}</style></head><body>", source,
+             kStyle);
+  str_append(out,
+             "<h1>{}</h1><p class=\"soft\">{}x{} {}, {:.4g} frames/s &middot; model {} &middot; "
+             "device {} &middot; policy {}{}</p>",
+             source, summary.shape.width, summary.shape.height, html_escape(summary.shape.format),
+             summary.shape.frame_rate, html_escape(summary.model), html_escape(summary.device),
+             html_escape(summary.policy),
+             subject_of(summary.task) == Subject::kNumbers
+                 ? std::string()
+                 : str_format(" &middot; threshold {:.2f}", summary.threshold));
   if (!summary.licence.empty()) {
-    std::format_to(to, "<p class=\"soft\">Model licence: {}</p>", html_escape(summary.licence));
+    str_append(out, "<p class=\"soft\">Model licence: {}</p>", html_escape(summary.licence));
   }
-  std::format_to(to,
-                 "<div class=\"tiles\"><div class=\"tile\"><b>{}</b>frames</div>"
-                 "<div class=\"tile\"><b>{:.1f}</b>frames a second</div>{}"
-                 "<div class=\"tile\"><b>{:.1f} s</b>running, {:.2f} s set-up</div></div>",
-                 summary.frames, summary.frames_per_second(), findings_tile(summary),
-                 ms(summary.running) / 1e3, ms(summary.set_up) / 1e3);
+  str_append(out,
+             "<div class=\"tiles\"><div class=\"tile\"><b>{}</b>frames</div>"
+             "<div class=\"tile\"><b>{:.1f}</b>frames a second</div>{}"
+             "<div class=\"tile\"><b>{:.1f} s</b>running, {:.2f} s set-up</div></div>",
+             summary.frames, summary.frames_per_second(), findings_tile(summary),
+             ms(summary.running) / 1e3, ms(summary.set_up) / 1e3);
   for (const std::string& note : summary.notes) {
-    std::format_to(to, "<p>Note: {}</p>", html_escape(note));
+    str_append(out, "<p>Note: {}</p>", html_escape(note));
   }
   out += counts_section(summary);
   out += latency_section(summary);

@@ -2,10 +2,10 @@
 #include "penstock/pipeline/run_summary.h"
 
 #include <algorithm>
-#include <format>
 #include <iterator>
 
 #include "penstock/base/printable.h"
+#include "penstock/base/str_append.h"
 
 namespace penstock {
 
@@ -20,36 +20,35 @@ void add_sums(std::map<std::string, double, std::less<>>& sums, const FrameResul
 
 std::string findings_lines(const RunSummary& summary) {
   std::string out;
-  auto line = std::back_inserter(out);
   const double frames = double(std::max<std::uint64_t>(summary.frames, 1));
   switch (subject_of(summary.task)) {
     case Subject::kObjects:
-      std::format_to(line, "objects     {} ({:.2f} a frame)\n", summary.objects,
-                     double(summary.objects) / frames);
+      str_append(out, "objects     {} ({:.2f} a frame)\n", summary.objects,
+                 double(summary.objects) / frames);
       for (const auto& [label, count] : summary.largest()) {
-        std::format_to(line, "  {:<22} {:>8.0f} {:>8.2f} a frame\n", printable(label), count,
-                       count / frames);
+        str_append(out, "  {:<22} {:>8.0f} {:>8.2f} a frame\n", printable(label), count,
+                   count / frames);
       }
       break;
     case Subject::kClasses:
-      std::format_to(line, "first class of a frame\n");
+      str_append(out, "first class of a frame\n");
       for (const auto& [label, count] : summary.largest()) {
-        std::format_to(line, "  {:<22} {:>8.0f} {:>8.1f} % of the frames\n", printable(label),
-                       count, 100 * count / frames);
+        str_append(out, "  {:<22} {:>8.0f} {:>8.1f} % of the frames\n", printable(label), count,
+                   100 * count / frames);
       }
       if (summary.unclassified > 0) {
-        std::format_to(line, "  {:<22} {:>8} {:>8.1f} % of the frames\n", "(none above threshold)",
-                       summary.unclassified, 100 * double(summary.unclassified) / frames);
+        str_append(out, "  {:<22} {:>8} {:>8.1f} % of the frames\n", "(none above threshold)",
+                   summary.unclassified, 100 * double(summary.unclassified) / frames);
       }
       break;
     case Subject::kAreas:
-      std::format_to(line, "mean share of the picture\n");
+      str_append(out, "mean share of the picture\n");
       for (const auto& [label, sum] : summary.largest()) {
-        std::format_to(line, "  {:<22} {:>8.2f} %\n", printable(label), 100 * sum / frames);
+        str_append(out, "  {:<22} {:>8.2f} %\n", printable(label), 100 * sum / frames);
       }
       break;
     case Subject::kNumbers:
-      if (summary.numbers > 0) std::format_to(line, "values      {} a frame\n", summary.numbers);
+      if (summary.numbers > 0) str_append(out, "values      {} a frame\n", summary.numbers);
       break;
   }
   return out;
@@ -126,54 +125,52 @@ void RunSummary::add(const FrameResult& frame, const StageTimes& times) {
 
 std::string to_table(const RunSummary& summary) {
   std::string out;
-  auto line = std::back_inserter(out);
   const auto ms = [](Nanoseconds value) { return double(value.count()) / 1e6; };
   const double frames = double(std::max<std::uint64_t>(summary.frames, 1));
 
-  std::format_to(line, "frames      {}\n", summary.frames);
-  std::format_to(line, "frames/s    {:.1f} over {:.2f} s, after {:.2f} s of set-up\n",
-                 summary.frames_per_second(), ms(summary.running) / 1e3, ms(summary.set_up) / 1e3);
-  std::format_to(line, "CPU time    {:.2f} ms a frame, all threads\n", ms(summary.cpu) / frames);
+  str_append(out, "frames      {}\n", summary.frames);
+  str_append(out, "frames/s    {:.1f} over {:.2f} s, after {:.2f} s of set-up\n",
+             summary.frames_per_second(), ms(summary.running) / 1e3, ms(summary.set_up) / 1e3);
+  str_append(out, "CPU time    {:.2f} ms a frame, all threads\n", ms(summary.cpu) / frames);
   out += findings_lines(summary);
-  std::format_to(line, "latency, ms {:>12} {:>8} {:>8}\n", "p50", "p95", "p99");
+  str_append(out, "latency, ms {:>12} {:>8} {:>8}\n", "p50", "p95", "p99");
   for (Stage stage : kStages) {
     const LatencyHistogram& times = summary.of(stage);
     if (times.count() == 0) continue;
-    std::format_to(line, "  {:<13} {:>8.2f} {:>8.2f} {:>8.2f}\n", to_string(stage),
-                   ms(times.percentile(0.5)), ms(times.percentile(0.95)),
-                   ms(times.percentile(0.99)));
+    str_append(out, "  {:<13} {:>8.2f} {:>8.2f} {:>8.2f}\n", to_string(stage),
+               ms(times.percentile(0.5)), ms(times.percentile(0.95)), ms(times.percentile(0.99)));
   }
-  std::format_to(line, "memory ledger, from peninfer's sink pad\n");
+  str_append(out, "memory ledger, from peninfer's sink pad\n");
   for (const CopyLedger::Row& row : summary.ledger) {
     if (row.copy_class == CopyClass::kUpstream) continue;
-    std::format_to(line, "  {:<9} {:<24} {:>8} {:>8.2f} a frame {:>12.0f} bytes a frame\n",
-                   to_string(row.copy_class), row.site, row.count, double(row.count) / frames,
-                   double(row.bytes) / frames);
+    str_append(out, "  {:<9} {:<24} {:>8} {:>8.2f} a frame {:>12.0f} bytes a frame\n",
+               to_string(row.copy_class), row.site, row.count, double(row.count) / frames,
+               double(row.bytes) / frames);
   }
   const auto has_copies = [](const CopyLedger::Row& row) {
     return row.copy_class == CopyClass::kFrame && row.count > 0;
   };
   if (std::ranges::none_of(summary.ledger, has_copies)) {
-    std::format_to(line, "  frame copies on this path: 0\n");
+    str_append(out, "  frame copies on this path: 0\n");
   }
-  std::format_to(line, "outside that path\n");
+  str_append(out, "outside that path\n");
   const OutsideCopies& outside = summary.outside;
   if (outside.upstream_known) {
-    std::format_to(line, "  upstream  {:<24} {:>8} {:>8.2f} a frame\n", outside.decoder,
-                   outside.upstream, double(outside.upstream) / frames);
+    str_append(out, "  upstream  {:<24} {:>8} {:>8.2f} a frame\n", outside.decoder,
+               outside.upstream, double(outside.upstream) / frames);
   } else {
-    std::format_to(line, "  upstream  {:<24} not known\n",
-                   outside.decoder.empty() ? "decoder" : outside.decoder);
+    str_append(out, "  upstream  {:<24} not known\n",
+               outside.decoder.empty() ? "decoder" : outside.decoder);
   }
   if (outside.drawn > 0) {
-    std::format_to(line, "  frame     {:<24} {:>8} {:>8.2f} a frame\n", "draw (video output)",
-                   outside.drawn, double(outside.drawn) / frames);
+    str_append(out, "  frame     {:<24} {:>8} {:>8.2f} a frame\n", "draw (video output)",
+               outside.drawn, double(outside.drawn) / frames);
   }
   if (outside.pictures > 0) {
-    std::format_to(line, "  frame     {:<24} {:>8} {:>8.2f} a frame\n", "report pictures",
-                   outside.pictures, double(outside.pictures) / frames);
+    str_append(out, "  frame     {:<24} {:>8} {:>8.2f} a frame\n", "report pictures",
+               outside.pictures, double(outside.pictures) / frames);
   }
-  for (const std::string& note : summary.notes) std::format_to(line, "note: {}\n", note);
+  for (const std::string& note : summary.notes) str_append(out, "note: {}\n", note);
   return out;
 }
 

@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <format>
 #include <iterator>
 
+#include "penstock/base/str_append.h"
+#include "penstock/base/str_format.h"
 #include "penstock/pipeline/run_report.h"
 
 namespace penstock {
@@ -38,28 +39,26 @@ struct Plot {
 };
 
 std::string open_svg(int height) {
-  return std::format("<svg viewBox=\"0 0 {} {}\" role=\"img\">", kWidth, height);
+  return str_format("<svg viewBox=\"0 0 {} {}\" role=\"img\">", kWidth, height);
 }
 
 void add_y_axis(std::string& out, const Plot& plot, double step, const std::string& label) {
-  auto to = std::back_inserter(out);
   for (double value = 0; value <= plot.y_end + step / 1000; value += step) {
-    std::format_to(to,
-                   "<line class=\"grid\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>"
-                   "<text class=\"tick\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{:g}</text>",
-                   kLeft, kWidth - kRight, plot.y(value), plot.y(value), kLeft - 6,
-                   plot.y(value) + 4, value);
+    str_append(out,
+               "<line class=\"grid\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>"
+               "<text class=\"tick\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{:g}</text>",
+               kLeft, kWidth - kRight, plot.y(value), plot.y(value), kLeft - 6, plot.y(value) + 4,
+               value);
   }
-  std::format_to(to,
-                 "<text class=\"label\" transform=\"translate(12 {}) rotate(-90)\" "
-                 "text-anchor=\"middle\">{}</text>",
-                 (kHeight - kBottom + kTop) / 2, html_escape(label));
+  str_append(out,
+             "<text class=\"label\" transform=\"translate(12 {}) rotate(-90)\" "
+             "text-anchor=\"middle\">{}</text>",
+             (kHeight - kBottom + kTop) / 2, html_escape(label));
 }
 
 void add_x_label(std::string& out, const std::string& label) {
-  std::format_to(std::back_inserter(out),
-                 "<text class=\"label\" x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
-                 (kLeft + kWidth - kRight) / 2, kHeight - 6, html_escape(label));
+  str_append(out, "<text class=\"label\" x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+             (kLeft + kWidth - kRight) / 2, kHeight - 6, html_escape(label));
 }
 
 }  // namespace
@@ -73,22 +72,20 @@ std::string line_chart(const std::vector<ChartSeries>& series, double x_end,
   const double y_step = nice_step(top);
   const Plot plot{std::max(x_end, 1e-9), std::max(std::ceil(top / y_step), 1.0) * y_step};
   std::string out = open_svg(kHeight);
-  auto to = std::back_inserter(out);
   add_y_axis(out, plot, y_step, y_label);
   const double x_step = nice_step(plot.x_end);
   for (double value = 0; value <= plot.x_end + x_step / 1000; value += x_step) {
-    std::format_to(to,
-                   "<text class=\"tick\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{:g}</text>",
-                   plot.x(value), kHeight - kBottom + 16, value);
+    str_append(out, "<text class=\"tick\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{:g}</text>",
+               plot.x(value), kHeight - kBottom + 16, value);
   }
   for (std::size_t s = 0; s < series.size(); ++s) {
-    std::format_to(to, "<polyline class=\"line series-{}\" points=\"", s % 6);
+    str_append(out, "<polyline class=\"line series-{}\" points=\"", s % 6);
     const std::vector<double>& values = series[s].values;
     for (std::size_t i = 0; i < values.size(); ++i) {
       const double x = (double(i) + 0.5) / double(values.size()) * plot.x_end;
-      std::format_to(to, "{:.1f},{:.1f} ", plot.x(x), plot.y(values[i]));
+      str_append(out, "{:.1f},{:.1f} ", plot.x(x), plot.y(values[i]));
     }
-    std::format_to(to, "\"><title>{}</title></polyline>", html_escape(series[s].name));
+    str_append(out, "\"><title>{}</title></polyline>", html_escape(series[s].name));
   }
   add_x_label(out, x_label);
   return out + "</svg>";
@@ -101,27 +98,26 @@ std::string bar_chart(const std::vector<ChartBar>& bars) {
   double top = 1e-9;
   for (const ChartBar& bar : bars) top = std::max({top, bar.value, bar.marker});
   std::string out = open_svg(int(bars.size()) * kRow + 8);
-  auto to = std::back_inserter(out);
   const double scale = (kWidth - kNameWidth - kTextWidth) / top;
   for (std::size_t i = 0; i < bars.size(); ++i) {
     const ChartBar& bar = bars[i];
     const double y = double(i) * kRow + 4;
-    std::format_to(to,
-                   "<text class=\"name\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>"
-                   "<rect class=\"bar series-{}\" x=\"{}\" y=\"{:.1f}\" width=\"{:.1f}\" "
-                   "height=\"{}\"/>",
-                   kNameWidth - 8, y + 15, html_escape(bar.label), i % 6, kNameWidth, y,
-                   std::max(bar.value * scale, 1.0), kRow - 8);
+    str_append(out,
+               "<text class=\"name\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>"
+               "<rect class=\"bar series-{}\" x=\"{}\" y=\"{:.1f}\" width=\"{:.1f}\" "
+               "height=\"{}\"/>",
+               kNameWidth - 8, y + 15, html_escape(bar.label), i % 6, kNameWidth, y,
+               std::max(bar.value * scale, 1.0), kRow - 8);
     if (bar.marker > 0) {
       const double x = kNameWidth + bar.marker * scale;
-      std::format_to(to,
-                     "<line class=\"marker\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" "
-                     "y2=\"{:.1f}\"/>",
-                     x, x, y, y + kRow - 8);
+      str_append(out,
+                 "<line class=\"marker\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" "
+                 "y2=\"{:.1f}\"/>",
+                 x, x, y, y + kRow - 8);
     }
-    std::format_to(to, "<text class=\"tick\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>",
-                   kNameWidth + std::max(bar.value, bar.marker) * scale + 8, y + 15,
-                   html_escape(bar.text));
+    str_append(out, "<text class=\"tick\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>",
+               kNameWidth + std::max(bar.value, bar.marker) * scale + 8, y + 15,
+               html_escape(bar.text));
   }
   return out + "</svg>";
 }
@@ -132,20 +128,18 @@ std::string column_chart(const std::vector<double>& values, const std::vector<st
   const double step = nice_step(top);
   const Plot plot{double(std::max<std::size_t>(values.size(), 1)), std::ceil(top / step) * step};
   std::string out = open_svg(kHeight);
-  auto to = std::back_inserter(out);
   add_y_axis(out, plot, step, y_label);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const double left = plot.x(double(i));
     const double right = plot.x(double(i) + 1);
-    std::format_to(to,
-                   "<rect class=\"bar series-0\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
-                   "height=\"{:.1f}\"/>",
-                   left + 0.5, plot.y(values[i]), std::max(right - left - 1, 0.5),
-                   plot.y(0) - plot.y(values[i]));
+    str_append(out,
+               "<rect class=\"bar series-0\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
+               "height=\"{:.1f}\"/>",
+               left + 0.5, plot.y(values[i]), std::max(right - left - 1, 0.5),
+               plot.y(0) - plot.y(values[i]));
     if (i < labels.size() && !labels[i].empty()) {
-      std::format_to(to,
-                     "<text class=\"tick\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
-                     left, kHeight - kBottom + 16, html_escape(labels[i]));
+      str_append(out, "<text class=\"tick\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+                 left, kHeight - kBottom + 16, html_escape(labels[i]));
     }
   }
   add_x_label(out, x_label);

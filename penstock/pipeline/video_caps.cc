@@ -3,7 +3,7 @@
 
 #include <gst/video/video.h>
 
-#include <format>
+#include "penstock/base/str_format.h"
 
 namespace penstock {
 
@@ -32,7 +32,7 @@ Result<Intake> intake_of(const GstCaps* caps) {
       !gst_caps_features_is_equal(features, GST_CAPS_FEATURES_MEMORY_SYSTEM_MEMORY)) {
     gchar* text = gst_caps_features_to_string(features);
     Error error(ErrorKind::kUnsupported,
-                std::format("frames lie in '{}', device 'cpu' takes system memory", text));
+                str_format("frames lie in '{}', device 'cpu' takes system memory", text));
     g_free(text);
     return std::unexpected(std::move(error));
   }
@@ -40,18 +40,17 @@ Result<Intake> intake_of(const GstCaps* caps) {
   const int height = GST_VIDEO_INFO_HEIGHT(&info);
   const std::string format = gst_video_format_to_string(GST_VIDEO_INFO_FORMAT(&info));
   if (width % 2 != 0 || height % 2 != 0) {
-    return fail(
-        ErrorKind::kUnsupported,
-        std::format("the picture is {}x{}: width and height must be even; crop or scale the "
-                    "video by one pixel first",
-                    width, height));
+    return fail(ErrorKind::kUnsupported,
+                str_format("the picture is {}x{}: width and height must be even; crop or scale the "
+                           "video by one pixel first",
+                           width, height));
   }
   if (GST_VIDEO_INFO_IS_INTERLACED(&info)) {
     return fail(
         ErrorKind::kUnsupported,
-        std::format("the video is interlaced ({}): only progressive video is analysed; "
-                    "deinterlace it first",
-                    gst_video_interlace_mode_to_string(GST_VIDEO_INFO_INTERLACE_MODE(&info))));
+        str_format("the video is interlaced ({}): only progressive video is analysed; "
+                   "deinterlace it first",
+                   gst_video_interlace_mode_to_string(GST_VIDEO_INFO_INTERLACE_MODE(&info))));
   }
   switch (info.colorimetry.transfer) {
     case GST_VIDEO_TRANSFER_SMPTE2084:
@@ -65,9 +64,9 @@ Result<Intake> intake_of(const GstCaps* caps) {
   for (guint c = 0; c < GST_VIDEO_FORMAT_INFO_N_COMPONENTS(finfo); ++c) {
     if (GST_VIDEO_FORMAT_INFO_DEPTH(finfo, c) > 8) {
       return fail(ErrorKind::kUnsupported,
-                  std::format("the video has {} bits a sample (format {}): only 8-bit video is "
-                              "analysed; convert it first",
-                              GST_VIDEO_FORMAT_INFO_DEPTH(finfo, c), format));
+                  str_format("the video has {} bits a sample (format {}): only 8-bit video is "
+                             "analysed; convert it first",
+                             GST_VIDEO_FORMAT_INFO_DEPTH(finfo, c), format));
     }
   }
   if (format == "I420" || format == "NV12") return Intake::kDirect;
