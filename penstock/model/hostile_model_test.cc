@@ -319,47 +319,6 @@ TEST(M06, GivenAnAttributeOfTwoGibibytes_WhenRead_ThenItIsRefusedUnallocated) {
   EXPECT_EQ(hostile.refusal(model).kind(), ErrorKind::kCorrupt);
 }
 
-/// A field of protobuf wire type 2.
-std::string field(int number, const std::string& bytes) {
-  std::string out;
-  const auto varint = [&](std::size_t value) {
-    for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
-    out.push_back(static_cast<char>(value));
-  };
-  varint(static_cast<std::size_t>(number) << 3 | 2);
-  varint(bytes.size());
-  return out + bytes;
-}
-
-/// A node (input 1, output 2, operation 4, domain 7) that calls a function of the domain "own".
-std::string call(const std::string& function, const std::string& from, const std::string& to) {
-  return field(1, from) + field(2, to) + field(4, function) + field(7, "own");
-}
-
-/// A function (name 1, input 4, output 5, nodes 7, domain 10).
-std::string function_of(const std::string& name, const std::vector<std::string>& nodes) {
-  std::string out = field(1, name) + field(4, "x") + field(5, "y");
-  for (const std::string& node : nodes) out += field(7, node);
-  return out + field(10, "own");
-}
-
-TEST(M06, GivenFunctionsThatGrowWithoutBound_WhenOpened_ThenTheyAreRefusedAtOnce) {
-  HostileModel hostile;
-  OnnxBuilder model = two_inputs();
-  model.node("f39", {"a"}, {"y"}, {}, "own");
-  std::string doubling = model.build(), circle = model.build();
-  doubling += field(25, function_of("f0", {field(1, "x") + field(2, "y") + field(4, "Relu")}));
-  for (int i = 1; i < 40; ++i) {
-    const std::string before = str_format("f{}", i - 1);
-    doubling += field(
-        25, function_of(str_format("f{}", i), {call(before, "x", "h"), call(before, "h", "y")}));
-  }
-  EXPECT_THAT(hostile.refusal(doubling).message(), HasSubstr("more than 2000000 nodes"));
-  circle += field(25, function_of("f39", {call("g", "x", "y")}));
-  circle += field(25, function_of("g", {call("f39", "x", "y")}));
-  EXPECT_THAT(hostile.refusal(circle).message(), HasSubstr("calls itself"));
-}
-
 TEST(M06, GivenGraphsNestedTooDeeply_WhenRead_ThenTheyAreRefused) {
   // attribute (g = 6) of node (attribute = 5) of graph (node = 1), 40 times over.
   const auto wrap = [](char key, const std::string& inner) {

@@ -6,20 +6,31 @@
 #include "penstock/base/str_format.h"
 
 namespace penstock {
+namespace {
+
+OnnxFunctions::Operation with_one_domain(const OnnxFunctions::Operation& operation) {
+  return {operation.first == "ai.onnx" ? std::string_view() : operation.first, operation.second};
+}
+
+}  // namespace
 
 void OnnxFunctions::begin_function() {
   in_function_ = true;
   function_.clear();
 }
 
-void OnnxFunctions::end_function(const Operation& name) {
+void OnnxFunctions::end_function(const Operation& name, std::string_view overload) {
   in_function_ = false;
-  functions_.insert_or_assign(name, std::move(function_));
+  Overloads& overloads = functions_[with_one_domain(name)];
+  if (!overloads.emplace(overload, std::move(function_)).second && !twice_) {
+    twice_ = str_format("function '{}' of domain '{}'{} is there twice", name.second, name.first,
+                        overload.empty() ? "" : str_format(", overload '{}',", overload));
+  }
   function_.clear();
 }
 
 void OnnxFunctions::count_node(const Operation& operation) {
-  ++(in_function_ ? function_ : graph_)[operation];
+  ++(in_function_ ? function_ : graph_)[with_one_domain(operation)];
 }
 
 std::uint64_t OnnxFunctions::expanded(const Calls& body, int depth,
@@ -33,19 +44,8 @@ std::uint64_t OnnxFunctions::expanded(const Calls& body, int depth,
   for (const auto& [operation, count] : body) {
     std::uint64_t each = 1;
     if (const auto called = functions_.find(operation); called != functions_.end()) {
-      Size& size = sizes[operation];
-      if (size.is_counting) {
-        problem = str_format("function '{}' calls itself", operation.second);
-        return 0;
-      }
-      if (!size.is_known) {
-        size.is_counting = true;
-        size.nodes = expanded(called->second, depth + 1, sizes, problem);
-        if (problem) return 0;
-        size.is_counting = false;
-        size.is_known = true;
-      }
-      each = std::max<std::uint64_t>(size.nodes, 1);
+      each = std::max<std::uint64_t>(largest(operation, called->second, depth, sizes, problem), 1);
+      if (problem) return 0;
     }
     // Neither product nor sum overflows: counts are below a file's size, sizes are bounded.
     nodes = std::min(nodes + std::min(count, kMaxOnnxNodes + 1) * each, kMaxOnnxNodes + 1);
@@ -53,7 +53,28 @@ std::uint64_t OnnxFunctions::expanded(const Calls& body, int depth,
   return nodes;
 }
 
+std::uint64_t OnnxFunctions::largest(const Operation& name, const Overloads& overloads, int depth,
+                                     std::map<Operation, Size>& sizes,
+                                     std::optional<std::string>& problem) const {
+  Size& size = sizes[name];
+  if (size.is_known) return size.nodes;
+  if (size.is_counting) {
+    problem = str_format("function '{}' calls itself{}", name.second,
+                         overloads.size() > 1 ? ", or another overload of its name" : "");
+    return 0;
+  }
+  size.is_counting = true;
+  for (const auto& [overload, body] : overloads) {
+    size.nodes = std::max(size.nodes, expanded(body, depth + 1, sizes, problem));
+    if (problem) return 0;
+  }
+  size.is_counting = false;
+  size.is_known = true;
+  return size.nodes;
+}
+
 std::optional<std::string> OnnxFunctions::check() const {
+  if (twice_) return twice_;
   std::optional<std::string> problem;
   std::map<Operation, Size> sizes;
   if (expanded(graph_, 0, sizes, problem) > kMaxOnnxNodes && !problem) {

@@ -19,24 +19,27 @@ namespace penstock {
 inline constexpr std::uint64_t kMaxOnnxNodes = 2'000'000;
 inline constexpr int kMaxOnnxFunctionDepth = 256;
 
-/// Texts lie in the file's bytes, which outlive this.
+/// A function is named by domain, name and overload (ONNX IR). Engines that know no overloads take
+/// whichever has the name, so a call counts as the largest of them. Texts lie in the file's bytes,
+/// which outlive this.
 class OnnxFunctions {
  public:
-  /// Domain and name of an operation.
+  /// Domain and name of an operation. "ai.onnx" is the default domain's other name.
   using Operation = std::pair<std::string_view, std::string_view>;
 
   /// What follows is a function's; before the first, it is the graph's.
   void begin_function();
   /// The function's own name, known only when it has been read.
-  void end_function(const Operation& name);
+  void end_function(const Operation& name, std::string_view overload);
   void count_node(const Operation& operation);
 
-  /// What is wrong, if anything: functions that call themselves, call one another too deeply, or
-  /// become too many nodes.
+  /// What is wrong, if anything: functions that are there twice, call themselves or another
+  /// overload of theirs, call one another too deeply, or become too many nodes.
   std::optional<std::string> check() const;
 
  private:
   using Calls = std::map<Operation, std::uint64_t>;
+  using Overloads = std::map<std::string_view, Calls>;
   struct Size {
     std::uint64_t nodes = 0;
     bool is_known = false;  ///< Else it is being counted, or has not been.
@@ -46,11 +49,16 @@ class OnnxFunctions {
   /// Nodes of a body with its calls expanded, at most kMaxOnnxNodes + 1.
   std::uint64_t expanded(const Calls& body, int depth, std::map<Operation, Size>& sizes,
                          std::optional<std::string>& problem) const;
+  /// Those of the largest overload.
+  std::uint64_t largest(const Operation& name, const Overloads& overloads, int depth,
+                        std::map<Operation, Size>& sizes,
+                        std::optional<std::string>& problem) const;
 
   Calls graph_;
   Calls function_;  ///< The one that is being read.
   bool in_function_ = false;
-  std::map<Operation, Calls> functions_;
+  std::map<Operation, Overloads> functions_;
+  std::optional<std::string> twice_;
 };
 
 }  // namespace penstock

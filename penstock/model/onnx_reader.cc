@@ -152,6 +152,7 @@ class Walker {
 
   void function(Bytes message) {
     OnnxFunctions::Operation name;
+    std::string_view overload;
     functions_.begin_function();
     WireReader reader(message);
     while (reader.next() && !error_) {
@@ -159,8 +160,9 @@ class Walker {
       if (reader.is_bytes(10)) name.first = reader.text();
       if (reader.is_bytes(7)) node(reader.bytes(), 1);
       if (reader.is_bytes(11)) attribute(reader.bytes(), 1);
+      if (reader.is_bytes(13)) overload = reader.text();
     }
-    functions_.end_function(name);
+    functions_.end_function(name, overload);
     finish(reader, "a function");
   }
 
