@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -86,10 +87,19 @@ Result<std::vector<double>> to_values(const Tensor& tensor, std::span<const std:
   return values;
 }
 
+/// The input that gets the picture, whose first dimension is the batch; the others get constants,
+/// whatever their shape. Null where nothing tells which one it is.
+const TensorSpec* picture_of(const Manifest& manifest) {
+  const auto& inputs = manifest.inputs;
+  auto picture = std::ranges::find(inputs, manifest.preprocess.input_name, &TensorSpec::name);
+  if (picture == inputs.end() && inputs.size() == 1) picture = inputs.begin();
+  return picture == inputs.end() || picture->dims.empty() ? nullptr : &*picture;
+}
+
 /// A model that takes one frame at a time; its outputs are that frame's, whatever their shape.
 bool takes_single_frames(const Manifest& manifest) {
-  return manifest.inputs.size() == 1 && !manifest.inputs.front().dims.empty() &&
-         manifest.inputs.front().dims.front().maximum == 1;
+  const TensorSpec* picture = picture_of(manifest);
+  return picture != nullptr && picture->dims.front().maximum == 1;
 }
 
 std::unexpected<Error> too_large(std::size_t bytes) {
@@ -178,13 +188,14 @@ Result<void> check_batch(const Manifest& manifest, const TensorSpec& output) {
                            "at a time",
                            output.name));
   }
-  if (manifest.inputs.size() != 1 || manifest.inputs.front().dims.empty()) return {};
-  const Dimension& batch = manifest.inputs.front().dims.front();
+  const TensorSpec* picture = picture_of(manifest);
   const Dimension& first = output.dims.front();
-  if (!first.is_fixed() || (batch.is_fixed() && first.minimum == batch.minimum)) return {};
+  if (picture == nullptr || !first.is_fixed()) return {};
+  const Dimension& batch = picture->dims.front();
+  if (batch.is_fixed() && first.minimum == batch.minimum) return {};
   return fail(ErrorKind::kInvalidArgument,
               str_format("output '{}': its first dimension of {} is not the batch of input '{}'",
-                         output.name, first.minimum, manifest.inputs.front().name));
+                         output.name, first.minimum, picture->name));
 }
 
 /// Bytes of a frame's part; nothing when a dimension is open.

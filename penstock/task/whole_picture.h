@@ -54,10 +54,10 @@ Result<std::unique_ptr<OutputDecoder>> create_embedding_decoder(const Manifest& 
                                                                 const DecodeOptions& options);
 
 /// The outputs stay on the device. With DecodeOptions::read_tensors a frame's part of each is read
-/// back, too, and has a leading dimension of 1; a model whose input is one frame at a time may have
-/// outputs without a batch dimension, which are the frame's as a whole. More than 256 KiB a frame
-/// is kExhausted, when opened if the shapes are fixed, else at decode; a 64-bit integer that no
-/// double holds (beyond 2^53) is kInvalidArgument.
+/// back, too, and has a leading dimension of 1; a model that takes one picture at a time, whatever
+/// its constants are, may have outputs without a batch dimension, which are the frame's as a whole.
+/// More than 256 KiB a frame is kExhausted, when opened if the shapes are fixed, else at decode; a
+/// 64-bit integer that no double holds (beyond 2^53) is kInvalidArgument.
 Result<std::unique_ptr<OutputDecoder>> create_raw_decoder(const Manifest& manifest,
                                                           const DecodeOptions& options);
 

@@ -444,6 +444,24 @@ TEST_P(P02, GivenAModelOfOneFrame_WhenReadBack_ThenOutputsWithoutBatchAreWhole) 
               HasSubstr("'out1': its first dimension of 2 is not the batch of input 'in'"));
 }
 
+TEST_P(P02, GivenAModelOfOneFrameWithConstants_WhenReadBack_ThenOutputsAreWholeToo) {
+  const std::vector<Output> outputs{floats({2, 3}, {1, 2, 3, 4, 5, 6}), floats({}, {7})};
+  Manifest manifest = manifest_of("raw", outputs, 0);
+  // The constant's first dimension is no batch.
+  manifest.inputs = {{.name = "size", .dims = {Dimension::fixed(2)}},
+                     {.name = "picture", .dims = {Dimension::fixed(1), Dimension::fixed(3)}}};
+  manifest.preprocess.input_name = "picture";
+  const auto decoded = decode(manifest, outputs, {.read_tensors = true});
+  ASSERT_TRUE(decoded) << message_of(decoded);
+  EXPECT_EQ(decoded->tensors[0].shape, (Shape{2, 3}));
+  EXPECT_EQ(decoded->tensors[0].values, (std::vector<double>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(decoded->tensors[1].values, (std::vector<double>{7}));
+  manifest.inputs[1].dims[0] = {1, 64, "N"};
+  manifest.outputs.pop_back();
+  EXPECT_THAT(message_of(decode(manifest, {outputs[0]})),
+              HasSubstr("'out1': its first dimension of 2 is not the batch of input 'picture'"));
+}
+
 // ---- what is read back ----
 
 std::uint64_t read_back_bytes(Device& device) {
