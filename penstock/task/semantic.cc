@@ -139,12 +139,16 @@ bool take_best(std::span<const float> scores, const MapLayout& map,
   return true;
 }
 
-void take_foreground(std::span<const float> scores, const MapModel& model,
+/// False when a pixel's score is not finite.
+bool take_foreground(std::span<const float> scores, const MapModel& model,
                      std::span<std::uint8_t> classes) {
+  bool all_finite = true;
   for (std::size_t i = 0; i < classes.size(); ++i) {
     const float probability = model.logits ? sigmoid(scores[i]) : scores[i];
-    classes[i] = std::isfinite(scores[i]) && probability >= model.threshold ? 1 : 0;
+    all_finite = all_finite && std::isfinite(scores[i]);
+    classes[i] = probability >= model.threshold ? 1 : 0;
   }
+  return all_finite;
 }
 
 /// The first number that is no class, if there is one.
@@ -253,16 +257,11 @@ class SemanticDecoder final : public OutputDecoder {
 
   static Result<void> classify(const Access& access, const Source& source, const MapModel& model,
                                const MapLayout& map, std::span<std::uint8_t> classes) {
-    if (map.channels == 1) {
-      take_foreground(item_of<float>(access, source.region, source.shape, source.item), model,
-                      classes);
-      return {};
-    }
-    if (map.channels > 1) {
-      if (take_best(item_of<float>(access, source.region, source.shape, source.item), map,
-                    classes)) {
-        return {};
-      }
+    if (map.channels > 0) {
+      const auto scores = item_of<float>(access, source.region, source.shape, source.item);
+      const bool all_finite = map.channels == 1 ? take_foreground(scores, model, classes)
+                                                : take_best(scores, map, classes);
+      if (all_finite) return {};
       return fail(ErrorKind::kInvalidArgument,
                   str_format("output '{}': a pixel has no finite score", source.name));
     }

@@ -43,8 +43,8 @@ Result<std::unique_ptr<OutputDecoder>> create_classification_decoder(const Manif
 /// the classes is told by the labels, or by the output's layout in the manifest; kInvalidArgument
 /// where neither decides. A model with one channel has no labels or two (rest and foreground): a
 /// pixel is foreground, class 1, where its probability is >= the threshold. At decode
-/// kInvalidArgument names the tensor: a pixel without any finite score, a class number that the
-/// labels don't have.
+/// kInvalidArgument names the tensor: a pixel without any finite score (of one channel: whose only
+/// score is NaN or infinite), a class number that the labels don't have.
 Result<std::unique_ptr<OutputDecoder>> create_semantic_decoder(const Manifest& manifest,
                                                                const DecodeOptions& options);
 

@@ -293,28 +293,37 @@ TEST_P(P02, GivenABatch_WhenItem1IsSegmented_ThenItsPixelsAreRead) {
 }
 
 TEST_P(P02, GivenAPixelWithoutAFiniteScore_WhenSegmented_ThenTheTensorIsNamed) {
-  const std::vector<Output> outputs{floats({1, 3, 1, 2}, {0.1f, kNan, 0, kInf, 0, -kInf})};
-  const auto decoded = decode(manifest_of("semantic-segmentation", outputs, 3), outputs);
-  EXPECT_THAT(message_of(decoded), HasSubstr("output 'out1': a pixel has no finite score"));
+  const auto expect_refused = [&](const Output& output, int labels) {
+    Manifest manifest = manifest_of("semantic-segmentation", {output}, labels);
+    for (const ScoreKind kind : {ScoreKind::kProbabilities, ScoreKind::kLogits}) {
+      manifest.scores = kind;
+      EXPECT_THAT(message_of(decode(manifest, {output})),
+                  HasSubstr("output 'out1': a pixel has no finite score"));
+    }
+  };
+  expect_refused(floats({1, 3, 1, 2}, {0.1f, kNan, 0, kInf, 0, -kInf}), 3);
+  // One channel has no other score to go by.
+  for (const float wrong : {kNan, kInf, -kInf})
+    expect_refused(floats({1, 1, 1, 3}, {1, wrong, 0}), 2);
 }
 
 TEST_P(P02, GivenOneChannel_WhenSegmented_ThenTheThresholdTellsTheForeground) {
-  const std::vector<float> values{0.0f, 0.5f, 0.49f, kNan, kInf, 0.9f};
+  const std::vector<float> values{0.0f, 0.5f, 0.49f, -0.1f, 0.9f, -5.0f};
   for (const int labels : {0, 2}) {
     const std::vector<Output> outputs{floats({1, 1, 2, 3}, values)};
     Manifest manifest = manifest_of("semantic-segmentation", outputs, labels);
     auto decoded = decode(manifest, outputs, {.threshold = 0.5f});
     ASSERT_TRUE(decoded) << message_of(decoded);
-    EXPECT_THAT(map_of(*decoded), ElementsAre(0, 1, 0, 0, 0, 1));
+    EXPECT_THAT(map_of(*decoded), ElementsAre(0, 1, 0, 0, 1, 0));
     EXPECT_THAT(decoded->class_pixels, ElementsAre(4u, 2u));
-    // As logits all of them are at least a half but NaN; ln 4 would be 0.8, 0.9 is 0.71.
+    // As logits those from 0 up are at least a half; ln (7 / 3) is 0.85, of which 0.7 is made.
     manifest.scores = ScoreKind::kLogits;
     decoded = decode(manifest, outputs, {.threshold = 0.5f});
     ASSERT_TRUE(decoded) << message_of(decoded);
-    EXPECT_THAT(map_of(*decoded), ElementsAre(1, 1, 1, 0, 0, 1));
+    EXPECT_THAT(map_of(*decoded), ElementsAre(1, 1, 1, 0, 1, 0));
     decoded = decode(manifest, outputs, {.threshold = 0.7f});
     ASSERT_TRUE(decoded) << message_of(decoded);
-    EXPECT_THAT(map_of(*decoded), ElementsAre(0, 0, 0, 0, 0, 1));
+    EXPECT_THAT(map_of(*decoded), ElementsAre(0, 0, 0, 0, 1, 0));
   }
 }
 
