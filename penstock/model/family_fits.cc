@@ -2,6 +2,7 @@
 #include "penstock/model/family_fits.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "penstock/base/str_format.h"
 #include "penstock/model/manifest.h"
@@ -76,10 +77,6 @@ FamilyGuess posed(const TensorSpec& output, const Pose& pose, std::string_view w
   return guess;
 }
 
-bool is_integer(DataType type) {
-  return type == DataType::kInt32 || type == DataType::kInt64 || type == DataType::kUint8;
-}
-
 /// Whether sides `row` and `column` can be a map of the picture.
 bool is_map(const GuessInput& input, const TensorSpec& spec, std::size_t row, std::size_t column) {
   const std::int64_t height = side_of(spec, row), width = side_of(spec, column);
@@ -103,13 +100,19 @@ std::int64_t side_of(const TensorSpec& spec, std::size_t i) {
   return i < spec.dims.size() && spec.dims[i].is_fixed() ? spec.dims[i].minimum : -1;
 }
 
+bool has_class_numbers(const TensorSpec& output) {
+  return output.type == DataType::kInt32 || output.type == DataType::kInt64 ||
+         output.type == DataType::kUint8 || output.type == DataType::kInt8;
+}
+
 std::string shape_text(const TensorSpec& spec) {
   std::string text;
   for (std::size_t i = 0; i < spec.dims.size(); ++i) {
     text += i == 0 ? "" : ",";
     text += side_of(spec, i) < 0 ? "?" : std::to_string(side_of(spec, i));
   }
-  return str_format("'{}' [{}]", spec.name, text);
+  return str_format("'{}' [{}]{}", spec.name, text,
+                    has_class_numbers(spec) ? str_format(" of {}", to_string(spec.type)) : "");
 }
 
 FamilyFit fit_nanodet(const GuessInput& input) {
@@ -261,20 +264,30 @@ FamilyFit fit_embedding(const GuessInput& input) {
 }
 
 FamilyFit fit_semantic(const GuessInput& input) {
-  const TensorSpec* indices = single(input, 3);
-  if (indices != nullptr && is_integer(indices->type)) {
-    return made(*indices, 0, "has the class of every pixel");
+  const TensorSpec* flat = single(input, 3);
+  if (flat != nullptr && has_class_numbers(*flat)) {
+    return made(*flat, 0, "has the class of every pixel");
   }
-  const TensorSpec* scores = single(input, 4);
-  if (scores == nullptr) return std::nullopt;
-  for (const std::size_t axis : {std::size_t{1}, std::size_t{3}}) {
-    const std::size_t row = axis == 1 ? 2 : 1;
-    const std::int64_t channels = side_of(*scores, axis);
-    if (channels < 1 || channels > kMostMapClasses || !is_map(input, *scores, row, row + 1)) {
+  const TensorSpec* map = single(input, 4);
+  if (map == nullptr) return std::nullopt;
+  const TensorLayout said = input.layouts.empty() ? TensorLayout::kAny : input.layouts[0];
+  for (const auto& [layout, axis, row] :
+       {std::tuple(TensorLayout::kNchw, 1, 2), std::tuple(TensorLayout::kNhwc, 3, 1)}) {
+    const std::int64_t channels = side_of(*map, static_cast<std::size_t>(axis));
+    const auto rows = static_cast<std::size_t>(row);
+    if (channels < 1 || channels > kMostMapClasses || !is_map(input, *map, rows, rows + 1)) {
       continue;
     }
-    if (channels == 1) return made(*scores, 2, "has the score of the foreground at every pixel");
-    return made(*scores, channels, "has a score a class at every pixel");
+    // One channel lies in memory as either says.
+    if (channels == 1) {
+      return has_class_numbers(*map)
+                 ? made(*map, 0, "has the class of every pixel")
+                 : made(*map, 2, "has the score of the foreground at every pixel");
+    }
+    if (has_class_numbers(*map) || (said != TensorLayout::kAny && said != layout)) continue;
+    FamilyGuess guess = made(*map, channels, "has a score a class at every pixel");
+    guess.map_layout = said;
+    return guess;
   }
   return std::nullopt;
 }

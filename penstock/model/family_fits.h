@@ -15,7 +15,7 @@ namespace penstock {
 
 /// The fixed size of a dimension, -1 when it is open or not there.
 std::int64_t side_of(const TensorSpec& spec, std::size_t i);
-/// "'output0' [1,84,?]".
+/// "'output0' [1,84,?]", and for integers their type.
 std::string shape_text(const TensorSpec& spec);
 
 using FamilyFit = std::optional<FamilyGuess>;

@@ -104,6 +104,7 @@ bool tells_semantic(const GuessInput& input, const FamilyGuess& guess) {
 struct Family {
   std::string_view name;
   std::string_view task;
+  TensorLayout values;  ///< As GuessInput has them; kAny where nothing can be said of it.
   std::string_view layout;
   FamilyFit (*fit)(const GuessInput&);
   bool (*tells)(const GuessInput&, const FamilyGuess&);
@@ -111,38 +112,43 @@ struct Family {
 
 /// The first that is likely is taken.
 constexpr std::array kFamilies{
-    Family{"nanodet", "detection", "[N, cells, classes] and [N, cells, 44] of three strides",
-           fit_nanodet, always},
-    Family{"ssd", "detection", "[1, 1, boxes, 7], or boxes, classes, scores and count", fit_ssd,
-           always},
-    Family{"yolo-end-to-end-seg", "instance-segmentation",
+    Family{"nanodet", "detection", TensorLayout::kNhwc,
+           "[N, cells, classes] and [N, cells, 44] of three strides", fit_nanodet, always},
+    Family{"ssd", "detection", TensorLayout::kNhwc,
+           "[1, 1, boxes, 7], or boxes, classes, scores and count", fit_ssd, always},
+    Family{"yolo-end-to-end-seg", "instance-segmentation", TensorLayout::kNhwc,
            "[N, boxes, 6 + masks] and [N, masks, h, w]", fit_end_to_end_seg, always},
-    Family{"yolov8-seg", "instance-segmentation",
+    Family{"yolov8-seg", "instance-segmentation", TensorLayout::kNchw,
            "[N, 4 + classes + masks, rows] and [N, masks, h, w]", fit_yolov8_seg, tells_seg},
-    Family{"movenet", "pose", "[N, 1, 17, 3] or [N, 6, 56]", fit_movenet, always},
-    Family{"yolov8-pose", "pose", "[N, 4 + classes + keypoints x 2 or 3, rows]", fit_yolov8_pose,
-           tells_pose},
-    Family{"yolo-end-to-end-pose", "pose", "[N, boxes, 6 + keypoints x 2 or 3]",
-           fit_end_to_end_pose, tells_end_to_end_pose},
-    Family{"yolo-end-to-end", "detection", "[N, boxes, 6]", fit_end_to_end, tells_end_to_end},
-    Family{"yolov8", "detection", "[N, 4 + classes, rows]", fit_yolov8, tells_yolov8},
-    Family{"yolov5", "detection", "[N, rows, 5 + classes]", fit_yolov5, tells_yolov5},
-    Family{"yolox", "detection", "[N, cells, 5 + classes]", fit_yolox, tells_yolox},
-    Family{"rtdetr", "detection", "[N, queries, 4 + classes], or logits and boxes", fit_rtdetr,
-           tells_rtdetr},
-    Family{"yolo-end-to-end-obb", "oriented-detection", "[N, boxes, 7]", fit_end_to_end_obb,
-           tells_end_to_end_obb},
-    Family{"yolov8-obb", "oriented-detection", "[N, 4 + classes + 1, rows]", fit_yolov8_obb,
-           tells_obb},
-    Family{"embedding", "embedding", "[N, values] or [N, values, 1, 1]", fit_embedding,
-           tells_embedding},
-    Family{"classification", "classification",
+    Family{"movenet", "pose", TensorLayout::kNhwc, "[N, 1, 17, 3] or [N, 6, 56]", fit_movenet,
+           always},
+    Family{"yolov8-pose", "pose", TensorLayout::kNchw,
+           "[N, 4 + classes + keypoints x 2 or 3, rows]", fit_yolov8_pose, tells_pose},
+    Family{"yolo-end-to-end-pose", "pose", TensorLayout::kNhwc,
+           "[N, boxes, 6 + keypoints x 2 or 3]", fit_end_to_end_pose, tells_end_to_end_pose},
+    Family{"yolo-end-to-end", "detection", TensorLayout::kNhwc, "[N, boxes, 6]", fit_end_to_end,
+           tells_end_to_end},
+    Family{"yolov8", "detection", TensorLayout::kNchw, "[N, 4 + classes, rows]", fit_yolov8,
+           tells_yolov8},
+    Family{"yolov5", "detection", TensorLayout::kNhwc, "[N, rows, 5 + classes]", fit_yolov5,
+           tells_yolov5},
+    Family{"yolox", "detection", TensorLayout::kNhwc, "[N, cells, 5 + classes]", fit_yolox,
+           tells_yolox},
+    Family{"rtdetr", "detection", TensorLayout::kNhwc,
+           "[N, queries, 4 + classes], or logits and boxes", fit_rtdetr, tells_rtdetr},
+    Family{"yolo-end-to-end-obb", "oriented-detection", TensorLayout::kNhwc, "[N, boxes, 7]",
+           fit_end_to_end_obb, tells_end_to_end_obb},
+    Family{"yolov8-obb", "oriented-detection", TensorLayout::kNchw, "[N, 4 + classes + 1, rows]",
+           fit_yolov8_obb, tells_obb},
+    Family{"embedding", "embedding", TensorLayout::kAny, "[N, values] or [N, values, 1, 1]",
+           fit_embedding, tells_embedding},
+    Family{"classification", "classification", TensorLayout::kAny,
            "[N, classes], [N, classes, 1, 1] or [N, 1, 1, classes]", fit_classification,
            tells_classification},
-    Family{"semantic", "semantic-segmentation",
+    Family{"semantic", "semantic-segmentation", TensorLayout::kAny,
            "[N, classes, h, w], [N, h, w, classes] or integers [N, h, w]", fit_semantic,
            tells_semantic},
-    Family{"raw", "raw", "any", fit_raw, when_asked},
+    Family{"raw", "raw", TensorLayout::kAny, "any", fit_raw, when_asked},
 };
 
 std::string shapes_text(const GuessInput& input) {
@@ -173,13 +179,54 @@ std::unexpected<Error> unknown(const GuessInput& input) {
                  input.task.empty() ? "" : str_format(" of task {}", input.task), shapes, help));
 }
 
+/// What the family's layout makes of the outputs. A single one of integers has no scores.
+FamilyFit fit(const Family& family, const GuessInput& input) {
+  const bool numbers = input.outputs.size() == 1 && has_class_numbers(input.outputs[0]);
+  if (numbers && family.task != "semantic-segmentation" && family.task != "raw") {
+    return std::nullopt;
+  }
+  return family.fit(input);
+}
+
+/// The first output of which something else is said than a family's values are.
+std::optional<std::size_t> other_layout(const Family& family, const GuessInput& input) {
+  for (std::size_t i = 0; i < input.layouts.size(); ++i) {
+    const std::size_t rank = input.outputs[i].dims.size();
+    const bool prototypes = family.task == "instance-segmentation" && rank == 4;
+    const TensorLayout values = prototypes ? TensorLayout::kNchw : family.values;
+    if (rank < 3 || input.layouts[i] == TensorLayout::kAny || values == TensorLayout::kAny)
+      continue;
+    if (input.layouts[i] != values) return i;
+  }
+  return std::nullopt;
+}
+
+GuessInput without_layouts(const GuessInput& input) {
+  GuessInput plain = input;
+  plain.layouts = {};
+  return plain;
+}
+
+/// What is said of layouts is not so in what the outputs look like.
+std::unexpected<Error> contradicts_layout(const GuessInput& input, const FamilyGuess& guess) {
+  const auto family = std::ranges::find(kFamilies, guess.family, &Family::name);
+  const std::size_t output = other_layout(*family, input).value_or(0);
+  const bool planes = input.layouts[output] == TensorLayout::kNchw;
+  return fail(
+      ErrorKind::kInvalidArgument,
+      str_format("{} says that '{}' is {}, but {}, as family '{}' has, which is {}-major; "
+                 "give --family, or mend what is wrong",
+                 input.layouts_from, input.outputs[output].name, planes ? "col-major" : "row-major",
+                 guess.reason, guess.family, planes ? "row" : "col"));
+}
+
 }  // namespace
 
 Result<FamilyGuess> guess_family(const GuessInput& input) {
   if (input.outputs.empty()) return fail(ErrorKind::kUnsupported, "the model has no output");
   for (const Family& family : kFamilies) {
     if (!input.task.empty() && input.task != family.task) continue;
-    auto guess = family.fit(input);
+    auto guess = fit(family, input);
     if (!guess || !family.tells(input, *guess)) continue;
     // 4 + 1 + 17 x 3: people with keypoints, or 52 classes.
     if (family.name == "yolov8" && guess->classes == 52 && input.task.empty() &&
@@ -190,7 +237,14 @@ Result<FamilyGuess> guess_family(const GuessInput& input) {
                              shapes_text(input)));
     }
     guess->family = family.name;
+    if (other_layout(family, input)) return contradicts_layout(input, *guess);
     return *guess;
+  }
+  if (!input.layouts.empty()) {
+    // A map whose classes are not where they are said to be.
+    if (const auto other = guess_family(without_layouts(input))) {
+      return contradicts_layout(input, *other);
+    }
   }
   return unknown(input);
 }
@@ -201,8 +255,12 @@ Result<FamilyGuess> fit_family(std::string_view name, const GuessInput& input) {
     return fail(ErrorKind::kInvalidArgument,
                 str_format("there is no family '{}'; there are {}", name, known_families()));
   }
-  auto guess = family->fit(input);
-  if (!guess) {
+  auto guess = fit(*family, input);
+  if (!guess || other_layout(*family, input)) {
+    if (auto other = fit(*family, without_layouts(input)); other && !input.layouts.empty()) {
+      other->family = family->name;
+      return contradicts_layout(input, *other);
+    }
     return fail(ErrorKind::kInvalidArgument,
                 str_format("outputs {} do not fit family '{}', whose are {}", shapes_text(input),
                            name, family->layout));

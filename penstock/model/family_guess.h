@@ -26,6 +26,10 @@ struct GuessInput {
   std::size_t labels = 0;
   std::span<const TensorSpec> outputs{};
   std::span<const std::string> made_by{};  ///< OnnxValueInfo's, of each output.
+  /// Of each output, what is said of its values, if anything: NCHW, a plane of all objects or
+  /// pixels for each value; NHWC, the values of an object or pixel together.
+  std::span<const TensorLayout> layouts{};
+  std::string_view layouts_from{};  ///< Who says so.
   std::string_view task{};
   std::size_t keypoints = 0;        ///< Of an object.
   std::size_t keypoint_values = 0;  ///< Of a keypoint: 2 (x, y) or 3 (and a score).
@@ -37,14 +41,20 @@ struct FamilyGuess {
   std::size_t classes = 0;    ///< 0: the shapes don't tell.
   std::size_t keypoints = 0;  ///< Of an object; 0: none.
   std::string reason{};       ///< For the user: which output, which shape.
+  /// Of a map of scores, where GuessInput says it.
+  TensorLayout map_layout = TensorLayout::kAny;
 };
 
 /// kUnsupported lists the outputs, and names the flag that would decide between what is possible.
+/// kInvalidArgument: what is said of the outputs' layouts contradicts the only family that fits.
 Result<FamilyGuess> guess_family(const GuessInput& input);
 
 /// The same for a family that is given. kInvalidArgument: there is none of that name, or the
 /// outputs are not its; the message has both.
 Result<FamilyGuess> fit_family(std::string_view family, const GuessInput& input);
+
+/// Whether a map of that type has the class of each pixel itself, not the scores of the classes.
+bool has_class_numbers(const TensorSpec& output);
 
 /// Empty when there is no such family.
 std::string_view task_of_family(std::string_view family);

@@ -20,6 +20,7 @@ using simdjson::dom::element;
 struct Entry {
   std::string key;
   std::vector<std::string> values;
+  bool is_list = false;
 };
 
 std::unexpected<Error> corrupt(const std::string& what) { return fail(ErrorKind::kCorrupt, what); }
@@ -127,7 +128,7 @@ Result<void> take_fit(const Entry& entry, ModelInfo& info) {
 
 /// A list keeps its texts; one text is names between spaces.
 Result<void> take_labels(const Entry& entry, ModelInfo& info) {
-  info.labels = entry.values.size() == 1 ? words(entry.values) : entry.values;
+  info.labels = entry.is_list ? entry.values : words(entry.values);
   if (info.labels.empty() || info.labels.size() > kMaxManifestLabels) {
     return corrupt(str_format("'model_info.labels' must name 1..{} classes", kMaxManifestLabels));
   }
@@ -194,25 +195,26 @@ std::optional<std::string> scalar(element value) {
   return std::nullopt;
 }
 
-Result<std::vector<std::string>> values_of(std::string_view key, element value) {
+Result<Entry> entry_of(std::string_view key, element value) {
   simdjson::dom::object wrapped;
   if (!value.get_object().get(wrapped) && wrapped["value"].get(value)) {
     return corrupt(str_format("'model_info.{}' is an object without 'value'", key));
   }
-  std::vector<std::string> values;
+  Entry entry{.key = std::string(key), .values = {}};
   simdjson::dom::array list;
   if (value.get_array().get(list)) {
     auto one = scalar(value);
     if (!one) return corrupt(str_format("'model_info.{}' is no text, number or list", key));
-    values.push_back(*std::move(one));
-    return values;
+    entry.values.push_back(*std::move(one));
+    return entry;
   }
+  entry.is_list = true;
   for (const element item : list) {
     auto one = scalar(item);
     if (!one) return corrupt(str_format("'model_info.{}' is a list of more than texts", key));
-    values.push_back(*std::move(one));
+    entry.values.push_back(*std::move(one));
   }
-  return values;
+  return entry;
 }
 
 }  // namespace
@@ -248,9 +250,9 @@ Result<ModelInfo> parse_openvino_info(std::string_view json) {
     if (std::ranges::find(entries, key, &Entry::key) != entries.end()) {
       return corrupt(str_format("'model_info.{}' is given twice", key));
     }
-    auto values = values_of(key, value);
-    if (!values) return std::unexpected(values.error());
-    entries.push_back({std::string(key), *std::move(values)});
+    auto entry = entry_of(key, value);
+    if (!entry) return std::unexpected(std::move(entry).error());
+    entries.push_back(*std::move(entry));
     if (entries.size() > kMaxManifestTensors) return corrupt("'model_info' has too many keys");
   }
   return info_of(entries);
@@ -266,7 +268,7 @@ Result<ModelInfo> parse_openvino_metadata(
         std::string_view(" ./").find(key[kPrefix.size()]) == std::string_view::npos) {
       continue;
     }
-    entries.push_back({key.substr(kPrefix.size() + 1), {value}});
+    entries.push_back({.key = key.substr(kPrefix.size() + 1), .values = {value}});
   }
   if (entries.empty()) return fail(ErrorKind::kNotFound, "no entry 'model_info'");
   return info_of(entries);

@@ -50,8 +50,9 @@ void bound_batch(Manifest& manifest) {
   }
 }
 
+bool is_three(const Dimension& dim) { return dim.is_fixed() && dim.minimum == 3; }
+
 bool may_be_picture(const TensorSpec& spec) {
-  const auto is_three = [](const Dimension& d) { return d.is_fixed() && d.minimum == 3; };
   return spec.dims.size() == 4 && (is_three(spec.dims[1]) || is_three(spec.dims[3]));
 }
 
@@ -190,8 +191,35 @@ Result<void> check_tensor(const ModelInfo& info, const ModelInfoTensor& tensor,
   return differs("the shape", to_string(tensor.dims), to_string(dims));
 }
 
+/// What dims-order says: "col-major" is planes, as those of a planar picture, "row-major" values
+/// that lie together.
+Result<void> take_order(PlanState& state, const ModelInfo& info, const ModelInfoTensor& tensor,
+                        const TensorSpec& spec) {
+  if (tensor.dims_order.empty()) return {};
+  const bool planes = tensor.dims_order == "col-major";
+  const TensorLayout layout = planes ? TensorLayout::kNchw : TensorLayout::kNhwc;
+  const auto& outputs = state.manifest().outputs;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (&outputs[i] != &spec) continue;
+    state.layouts[i] = layout;
+    state.layouts_from = info.source;
+    return {};
+  }
+  if (&spec != &state.manifest().inputs.front()) {
+    state.note(str_format("not used: [{}] dims-order ({})", tensor.name, info.source));
+    return {};
+  }
+  state.picture_layout = layout;
+  if (spec.dims.size() != 4 || is_three(spec.dims[planes ? 1 : 3])) return {};
+  return contradiction(str_format(
+      "{} says that '{}' is {}, which a picture {} is, but the model's has its channels {}",
+      info.source, spec.name, tensor.dims_order, planes ? "[N,3,H,W]" : "[N,H,W,3]",
+      planes ? "last" : "first"));
+}
+
 /// What files beside the model say of its tensors must be so.
-Result<void> check_infos(const PlanState& state) {
+Result<void> check_infos(PlanState& state) {
+  state.layouts.assign(state.manifest().outputs.size(), TensorLayout::kAny);
   for (const ModelInfo& info : state.infos) {
     for (const ModelInfoTensor& tensor : info.tensors) {
       const TensorSpec* spec = find_tensor(state.manifest(), info, tensor);
@@ -201,6 +229,7 @@ Result<void> check_infos(const PlanState& state) {
                                         info.source, tensor.name));
       }
       PENSTOCK_TRY(check_tensor(info, tensor, *spec));
+      PENSTOCK_TRY(take_order(state, info, tensor, *spec));
     }
   }
   return {};
@@ -246,9 +275,10 @@ Result<void> plan_size(PlanState& state) {
     return ask(str_format("input '{}' has {} dimensions; a picture has four", input.name,
                           input.dims.size()));
   }
-  const auto is_three = [](const Dimension& d) { return d.is_fixed() && d.minimum == 3; };
-  const bool nchw = is_three(input.dims[1]);
-  if (!nchw && !is_three(input.dims[3])) {
+  const bool first_is_three = is_three(input.dims[1]), last_is_three = is_three(input.dims[3]);
+  const bool nchw =
+      first_is_three && !(last_is_three && state.picture_layout == TensorLayout::kNhwc);
+  if (!first_is_three && !last_is_three) {
     return ask(str_format("input '{}' is neither [N,3,H,W] nor [N,H,W,3]", input.name));
   }
   input.layout = nchw ? TensorLayout::kNchw : TensorLayout::kNhwc;

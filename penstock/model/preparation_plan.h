@@ -23,6 +23,10 @@ struct PlanState {
   const Statements& said;
   Preparation& plan;
   std::vector<std::string> made_by{};  ///< Of the manifest's outputs.
+  /// What a file says of the picture and of each output, as GuessInput has it.
+  TensorLayout picture_layout = TensorLayout::kAny;
+  std::vector<TensorLayout> layouts{};
+  std::string layouts_from{};
   FamilyGuess guess{};
   std::string missing{};  ///< What only the user knows, of all steps, to be asked for at once.
 

@@ -54,11 +54,19 @@ Result<void> check_end_to_end(const PlanState& state) {
                  stated.source, state.guess.reason, family));
 }
 
-/// A family that is said has to fit, and only a flag may say another than the shapes.
-Result<FamilyGuess> said_family(const PlanState& state, const GuessInput& input,
+/// A family that is said has to fit, and only a flag may say another than the shapes, or a file.
+Result<FamilyGuess> said_family(const PlanState& state, GuessInput input,
                                 const std::string& family) {
   const Stated<std::string>& stated = state.said.family;
   auto guess = fit_family(family, input);
+  if (!guess && stated.is_flag && !input.layouts.empty()) {
+    input.layouts = {};
+    guess = fit_family(family, input);
+    if (guess) {
+      state.note(str_format("not used: dims-order ({}), as {} says otherwise", state.layouts_from,
+                            stated.source));
+    }
+  }
   if (!guess) return std::unexpected(std::move(guess).error().context(stated.source));
   const auto other = guess_family(input);
   if (other && other->family != family) {
@@ -126,7 +134,8 @@ Result<void> take_scores(PlanState& state) {
   const std::string maker = state.made_by.empty() ? "" : state.made_by[0];
   const bool finished = maker == "Softmax" || maker == "Sigmoid";
   const Stated<ScoreKind>& said = state.said.scores;
-  const bool indices = manifest.outputs[0].dims.size() == 3;
+  const bool indices =
+      manifest.task == "semantic-segmentation" && has_class_numbers(manifest.outputs[0]);
   if (said && *said == ScoreKind::kLogits && (finished || indices)) {
     return contradiction(str_format("{} says logits, but output '{}' {}", said.source,
                                     manifest.outputs[0].name,
@@ -172,6 +181,8 @@ Result<void> plan_family(PlanState& state) {
                          .labels = said.labels ? said.labels->size() : 0,
                          .outputs = manifest.outputs,
                          .made_by = state.made_by,
+                         .layouts = state.layouts,
+                         .layouts_from = state.layouts_from,
                          .task = wanted->task,
                          .keypoints = said.keypoint_count ? *said.keypoint_count : 0,
                          .keypoint_values = said.keypoint_values ? *said.keypoint_values : 0,
@@ -182,6 +193,9 @@ Result<void> plan_family(PlanState& state) {
   state.guess = *std::move(guess);
   manifest.family = state.guess.family;
   manifest.task = task_of_family(manifest.family);
+  if (state.guess.map_layout != TensorLayout::kAny) {
+    manifest.outputs[0].layout = state.guess.map_layout;
+  }
   PENSTOCK_TRY(check_end_to_end(state));
   state.note(str_format("task: {}{}", manifest.task,
                         wanted->task.empty() ? "" : str_format(" ({})", said.task.source)));

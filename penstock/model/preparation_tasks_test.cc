@@ -15,7 +15,7 @@
 #include "penstock/model/manifest_writer.h"
 #include "penstock/model/preparation.h"
 #include "penstock/model/testing/onnx_builder.h"
-#include "penstock/model/testing/temporary_folder.h"
+#include "penstock/model/testing/preparation_test_fixture.h"
 
 namespace penstock {
 namespace {
@@ -27,62 +27,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-using Dims = std::vector<OnnxDim>;
-using Metadata = std::vector<std::pair<std::string, std::string>>;
-
-std::string names(int count) {
-  std::string text = "{";
-  for (int i = 0; i < count; ++i) text += str_format("{}{}: 'thing {}'", i ? ", " : "", i, i);
-  return text + "}";
-}
-
-class M02 : public testing::Test {
- protected:
-  struct Model {
-    std::vector<Dims> outputs{};
-    Metadata metadata{};
-    Dims input{1, 3, 640, 640};
-    DataType input_type = DataType::kFloat32;
-    std::vector<Dims> more_inputs{};  ///< int64 "more0" and so on.
-    std::string output_name = "output";
-    DataType type = DataType::kFloat32;
-    /// Operations that lead to the only output, the last one first.
-    std::vector<std::string> ends_in{};
-  };
-  std::filesystem::path file(const Model& model) const {
-    OnnxBuilder onnx;
-    onnx.input("images", model.input_type, model.input);
-    for (std::size_t i = 0; i < model.more_inputs.size(); ++i) {
-      onnx.input(str_format("more{}", i), DataType::kInt64, model.more_inputs[i]);
-    }
-    for (std::size_t i = 0; i < model.outputs.size(); ++i) {
-      onnx.output(str_format("{}{}", model.output_name, i), model.type, model.outputs[i]);
-    }
-    std::string value = model.output_name + "0";
-    for (const std::string& operation : model.ends_in) {
-      onnx.node(operation, {value + "_"}, {value});
-      value += "_";
-    }
-    for (const auto& [key, text] : model.metadata) onnx.metadata(key, text);
-    return folder_.write("model.onnx", onnx.build());
-  }
-  Result<Preparation> plan(const Model& model, const PrepareOptions& options = {}) const {
-    return plan_preparation(file(model), options);
-  }
-  std::string refusal(const Model& model, const PrepareOptions& options = {}) const {
-    const auto planned = plan(model, options);
-    return planned ? "was planned as " + planned->manifest.family : planned.error().message();
-  }
-  static PrepareOptions usual_input() {
-    PrepareOptions options;
-    options.order = ChannelOrder::kRgb;
-    options.scale = 1.0f / 255;
-    options.fit = Fit::kStretch;
-    return options;
-  }
-
-  TemporaryFolder folder_;
-};
+using M02 = PreparationTest;
 
 TEST_F(M02, GivenExportsOfEveryTask_WhenPlanned_ThenTaskFamilyAndCountsAreRecognised) {
   struct Case {
@@ -219,6 +164,31 @@ TEST_F(M02, GivenTheEndOfTheGraph_WhenPlanned_ThenScoresAreWhatItMakes) {
       AllOf(HasSubstr("--scores says logits"), HasSubstr("Softmax")));
 }
 
+TEST_F(M02, GivenAMapOfIntegers_WhenPlanned_ThenItHasClassesAndNoScores) {
+  PrepareOptions options = usual_input();
+  options.labels = {"sky", "road", "car"};
+  for (const Dims& dims : {Dims{1, 64, 64}, Dims{1, 1, 64, 64}, Dims{1, 64, 64, 1}}) {
+    for (const DataType type : {DataType::kInt32, DataType::kInt64}) {
+      const Model model{.outputs = {dims}, .input = {1, 3, 128, 128}, .type = type};
+      const auto planned = plan(model, options);
+      ASSERT_TRUE(planned) << planned.error().message();
+      EXPECT_EQ(planned->manifest.family, "semantic");
+      EXPECT_THAT(planned->manifest.labels, ElementsAre("sky", "road", "car"));
+      EXPECT_THAT(planned->notes, Contains(HasSubstr("the outputs are classes already")));
+      EXPECT_THAT(refusal(model, usual_input()), HasSubstr("--labels"));
+      PrepareOptions logits = options;
+      logits.scores = ScoreKind::kLogits;
+      EXPECT_THAT(refusal(model, logits), HasSubstr("has classes, not scores"));
+    }
+  }
+  EXPECT_THAT(refusal({.outputs = {{1, 3, 64, 64}}, .type = DataType::kInt64}, options),
+              AllOf(HasSubstr("no known family"), HasSubstr("[1,3,64,64] of int64")));
+  options.labels.clear();
+  options.family = "rtdetr";
+  EXPECT_THAT(refusal({.outputs = {{1, 64, 64}}, .type = DataType::kInt64}, options),
+              AllOf(HasSubstr("[1,64,64] of int64"), HasSubstr("rtdetr")));
+}
+
 TEST_F(M02, GivenPicturesOfOtherTypes_WhenPlanned_ThenTheInputsTypeAndScaleFollow) {
   Model model{.outputs = {{1, 84, 8400}}, .metadata = {{"names", names(80)}}};
   model.input_type = DataType::kUint8;
@@ -292,50 +262,6 @@ TEST_F(M02, GivenAGraphThatGoesInACircle_WhenPlanned_ThenTheSearchForItsEndEnds)
   EXPECT_EQ(planned->manifest.scores, ScoreKind::kLogits);
 }
 
-TEST_F(M02, GivenAFileBesideTheModel_WhenPlanned_ThenItWinsOverMetadataAndGivesWayToFlags) {
-  folder_.write("model.json",
-                R"({"model_info": {"labels": ["a", "b"], "confidence_threshold": 0.4,
-                    "reverse_input_channels": false, "scale_values": "58 57 56"}})");
-  const Model model{.outputs = {{1, 6, 8400}}, .metadata = {{"names", names(2)}}};
-  PrepareOptions options;
-  options.threshold = 0.6f;
-  const auto planned = plan(model, options);
-  ASSERT_TRUE(planned) << planned.error().message();
-  EXPECT_THAT(planned->manifest.labels, ElementsAre("a", "b"));
-  EXPECT_EQ(planned->manifest.threshold, 0.6f);
-  EXPECT_EQ(planned->manifest.preprocess.order, ChannelOrder::kBgr);
-  EXPECT_EQ(planned->manifest.preprocess.scale, 1.0f);
-  EXPECT_THAT(planned->manifest.preprocess.std, ElementsAre(58, 57, 56));
-  EXPECT_EQ(planned->manifest.preprocess.fit, Fit::kLetterboxCenter);
-  EXPECT_THAT(planned->notes, Contains(HasSubstr("labels: 2 (model.json)")));
-  EXPECT_THAT(planned->notes, Contains(HasSubstr("score 0.6 (--threshold)")));
-}
-
-TEST_F(M02, GivenRangesInAModelinfo_WhenPlanned_ThenLevelsGoThere) {
-  const Model model{.outputs = {{1, 10}}, .output_name = "prob"};
-  PrepareOptions options;
-  options.order = ChannelOrder::kRgb;
-  options.fit = Fit::kStretch;
-  const auto ends = [&](const char* ranges) {
-    folder_.write("model.onnx.modelinfo",
-                  str_format("[modelinfo]\nversion=1.0\n[images]\ndir=input\nranges={}\n", ranges));
-    const auto planned = plan(model, options);
-    EXPECT_TRUE(planned) << planned.error().message();
-    std::vector<float> values;
-    for (const float level : {0.0f, 255.0f}) {
-      for (std::size_t c = 0; planned && c < 3; ++c) {
-        const PreprocessSpec& pre = planned->manifest.preprocess;
-        values.push_back((level * pre.scale - pre.mean[c]) / pre.std[c]);
-      }
-    }
-    return values;
-  };
-  const auto near = [](float value) { return testing::FloatNear(value, 1e-5f); };
-  EXPECT_THAT(ends("-1,1"), ElementsAre(near(-1), near(-1), near(-1), near(1), near(1), near(1)));
-  EXPECT_THAT(ends("0,1;-2,2;0,255"), ElementsAre(near(0), near(-2), near(0), near(1), near(2),
-                                                  testing::FloatNear(255, 1e-3f)));
-}
-
 TEST_F(M02, GivenContradictions_WhenPlanned_ThenTheMessageNamesBoth) {
   const Model yolo{.outputs = {{1, 84, 8400}}};
   PrepareOptions options;
@@ -367,25 +293,6 @@ TEST_F(M02, GivenContradictions_WhenPlanned_ThenTheMessageNamesBoth) {
   EXPECT_THAT(refusal({.outputs = {{1, 84, "rows"}}, .input = {1, 3, "h", "w"}},
                       {.width = 640, .height = 640}),
               HasSubstr("no known family"));
-}
-
-TEST_F(M02, GivenAFileBesideThatIsWrong_WhenPlanned_ThenTheMessageNamesItAndTheModel) {
-  const Model yolo{.outputs = {{1, 84, 8400}}};
-  const auto with = [&](const std::string& text) {
-    folder_.write("model.onnx.modelinfo", "[modelinfo]\nversion=1.0\n" + text);
-    return refusal(yolo);
-  };
-  EXPECT_THAT(with("[images]\ndir=input\ndims=1,3,320,320\n"),
-              AllOf(HasSubstr("model.onnx.modelinfo"), HasSubstr("[1,3,320,320]"),
-                    HasSubstr("[1,3,640,640]")));
-  EXPECT_THAT(with("[output0]\ntype=uint8\n"), AllOf(HasSubstr("uint8"), HasSubstr("float32")));
-  EXPECT_THAT(with("[other]\ndims=1\n"), HasSubstr("'other', which the model has not"));
-  EXPECT_THAT(with("group-id=ssd-mobilenet-v1-variant-1-out\n"),
-              AllOf(HasSubstr("model.onnx.modelinfo"), HasSubstr("ssd"), HasSubstr("[1,84,8400]")));
-  EXPECT_THAT(with("odd\n"), AllOf(HasSubstr("model.onnx.modelinfo"), HasSubstr("line 3")));
-  EXPECT_EQ(with("[images]\ndir=input\ndims=-1,3,640,-1\n"), "was planned as yolov8");
-  // The only input may have another name there.
-  EXPECT_EQ(with("[picture]\ndir=input\ndims=1,3,640,640\n"), "was planned as yolov8");
 }
 
 TEST_F(M02, GivenWhatMayBeTwoThings_WhenPlanned_ThenTheMessageNamesTheFlagThatDecides) {

@@ -76,6 +76,32 @@ void offer_flags(const PrepareOptions& options, Statements& said) {
   if (!options.licence.empty()) said.licence.offer(options.licence, "--licence", true);
 }
 
+struct Normalisation {
+  float scale = 1;
+  std::array<float, 3> mean{0, 0, 0}, std{1, 1, 1};
+};
+
+/// Scale, mean and deviation mean nothing without each other, so one flag replaces all that a file
+/// says of them.
+void offer_normalisation(const Normalisation& normalisation, const std::string& source,
+                         Statements& said) {
+  std::string flags;
+  const auto name = [&](const auto& stated) {
+    if (stated && stated.is_flag) flags += (flags.empty() ? "" : ", ") + stated.source;
+  };
+  name(said.scale);
+  name(said.mean);
+  name(said.std);
+  if (!flags.empty()) {
+    said.notes.push_back(str_format(
+        "not used: scale, mean and std of {}, which are one, as {} is given", source, flags));
+    return;
+  }
+  said.scale.offer(normalisation.scale, source);
+  said.mean.offer(normalisation.mean, source);
+  said.std.offer(normalisation.std, source);
+}
+
 /// Target ranges of the levels 0..255 as scale and mean; ranges that differ need a deviation each.
 void offer_ranges(const ModelInfoTensor& tensor, const std::string& source, Statements& said) {
   if (tensor.ranges.empty()) return;
@@ -89,14 +115,10 @@ void offer_ranges(const ModelInfoTensor& tensor, const std::string& source, Stat
   if (std::ranges::adjacent_find(tensor.ranges, std::ranges::not_equal_to{}) ==
       tensor.ranges.end()) {
     const auto& [least, most] = tensor.ranges[0];
-    said.scale.offer((most - least) / 255.0f, source);
-    said.mean.offer(std::array{-least, -least, -least}, source);
-    said.std.offer(std::array{1.0f, 1.0f, 1.0f}, source);
-    return;
+    return offer_normalisation({.scale = (most - least) / 255.0f, .mean = {-least, -least, -least}},
+                               source, said);
   }
-  said.scale.offer(1.0f, source);
-  said.mean.offer(mean, source);
-  said.std.offer(deviation, source);
+  offer_normalisation({.mean = mean, .std = deviation}, source, said);
 }
 
 void offer_info(const ModelInfo& info, Statements& said) {
@@ -110,9 +132,9 @@ void offer_info(const ModelInfo& info, Statements& said) {
   said.pad.offer(info.pad, source);
   said.scores.offer(info.scores, source);
   if (info.mean || info.std) {
-    said.scale.offer(1.0f, source);
-    said.mean.offer(info.mean.value_or(std::array{0.0f, 0.0f, 0.0f}), source);
-    said.std.offer(info.std.value_or(std::array{1.0f, 1.0f, 1.0f}), source);
+    const Normalisation none;
+    offer_normalisation({.mean = info.mean.value_or(none.mean), .std = info.std.value_or(none.std)},
+                        source, said);
   }
   for (const ModelInfoTensor& tensor : info.tensors) {
     if (tensor.is_input.value_or(!tensor.ranges.empty())) offer_ranges(tensor, source, said);
