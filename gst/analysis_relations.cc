@@ -57,11 +57,18 @@ bool add_keypoints_tensor(GstAnalyticsRelationMeta* meta, const FrameResult& res
                 {keypoint.x / static_cast<float>(std::max(result.width, 1)),
                  keypoint.y / static_cast<float>(std::max(result.height, 1)), keypoint.confidence});
   }
-  gsize dims[] = {keypoints.size(), 3};
-  GstBuffer* data = gst_buffer_new_memdup(rows.data(), rows.size() * sizeof(float));
-  return gst_analytics_relation_meta_add_tensor_mtd_simple(
-             meta, g_quark_from_static_string(kKeypointsTensor), GST_TENSOR_DATA_TYPE_FLOAT32, data,
-             GST_TENSOR_DIM_ORDER_ROW_MAJOR, std::size(dims), dims, &added) != FALSE;
+  // The record first: the library's call that takes the buffer too drops it where there is no room.
+  constexpr gsize kDims = 2;
+  if (!gst_analytics_relation_meta_add_tensor_mtd(meta, kDims, &added)) return false;
+  GstTensor* tensor = gst_analytics_tensor_mtd_get_tensor(&added);
+  tensor->id = g_quark_from_static_string(kKeypointsTensor);
+  tensor->layout = GST_TENSOR_LAYOUT_CONTIGUOUS;
+  tensor->data_type = GST_TENSOR_DATA_TYPE_FLOAT32;
+  tensor->dims_order = GST_TENSOR_DIM_ORDER_ROW_MAJOR;
+  tensor->dims[0] = keypoints.size();
+  tensor->dims[1] = 3;
+  tensor->data = gst_buffer_new_memdup(rows.data(), rows.size() * sizeof(float));
+  return true;
 }
 
 bool relate(GstAnalyticsRelationMeta* meta, guint part, guint whole) {
