@@ -31,6 +31,7 @@ enum Property : guint {
   kEngineLibrary,
   kWorkers,
   kReadTensors,
+  kProviderLibrary,
 };
 
 GType policy_type() {
@@ -116,12 +117,12 @@ std::size_t source_share(const InferConfig& config) {
 std::string settings_of(const InferConfig& config) {
   return str_format(
       "model={} device={} policy={} batch-size={} max-wait={} threshold={} iou-threshold={} "
-      "max-objects={} labels={} engine-library={} models-folder={} workers={} queue-depth={} "
-      "read-tensors={}",
+      "max-objects={} labels={} engine-library={} provider-library={} models-folder={} workers={} "
+      "queue-depth={} read-tensors={}",
       config.model, config.device, config.policy == Policy::kLatency ? "latency" : "throughput",
       config.batch_size, config.max_wait_ns, config.threshold, config.iou_threshold,
-      config.max_objects, config.labels, config.engine_library, config.models_folder,
-      config.workers, source_share(config), config.read_tensors);
+      config.max_objects, config.labels, config.engine_library, config.provider_library,
+      config.models_folder, config.workers, source_share(config), config.read_tensors);
 }
 
 }  // namespace
@@ -174,6 +175,9 @@ void install_config_properties(GObjectClass* klass) {
                                          1, 1024, initial.queue_depth, kFlags));
   add_string(klass, kEngineLibrary, "engine-library", "Engine library",
              "Path of the inference engine's library (empty: the build's default)");
+  add_string(klass, kProviderLibrary, "provider-library", "Provider library",
+             "Path of the library of an execution provider that is not built into the engine; the "
+             "model's manifest names the provider (empty: none is loaded)");
   install(kWorkers, g_param_spec_uint("workers", "Workers",
                                       "Threads that run frames through the model (0: by policy and "
                                       "the cores that this process may use)",
@@ -232,6 +236,9 @@ bool set_config_property(InferConfig& config, guint id, const GValue* value) {
     case kEngineLibrary:
       config.engine_library = string_of(value);
       return true;
+    case kProviderLibrary:
+      config.provider_library = string_of(value);
+      return true;
     case kWorkers:
       config.workers = g_value_get_uint(value);
       return true;
@@ -276,6 +283,8 @@ bool get_config_property(const InferConfig& config, guint id, GValue* value) {
       return g_value_set_uint(value, config.queue_depth), true;
     case kEngineLibrary:
       return set(config.engine_library), true;
+    case kProviderLibrary:
+      return set(config.provider_library), true;
     case kWorkers:
       return g_value_set_uint(value, config.workers), true;
     case kReadTensors:
@@ -317,6 +326,7 @@ Result<OpenedInferencePtr> open_inference(GstElement* element, const InferConfig
     options.decode.max_objects = static_cast<int>(config.max_objects);
     options.decode.read_tensors = config.read_tensors;
     options.engine_library = config.engine_library;
+    options.provider_library = config.provider_library;
     auto inference = FrameInference::open(*device, *manifest, options);
     if (!inference) return std::unexpected(inference.error());
     return std::make_shared<OpenedInference>(*device, std::move(*inference));

@@ -32,6 +32,7 @@ struct InferConfig {
   Roi roi = Roi::kFullFrame;
   guint queue_depth = 8;
   std::string engine_library;
+  std::string provider_library;
   guint workers = 0;  ///< 0: by policy and cores.
   bool read_tensors = false;
   bool operator==(const InferConfig&) const = default;

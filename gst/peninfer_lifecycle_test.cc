@@ -49,6 +49,7 @@ TEST_P(L02, GivenWhatCantStart_WhenGoingToReady_ThenOneErrorNamesElementDeviceOp
   expect_start_failure({"model="}, "'model' is not set");
   expect_start_failure({"model=/nonexistent/manifest.json"}, "/nonexistent");
   expect_start_failure({"engine-library=/nonexistent.so"}, "/nonexistent.so");
+  expect_start_failure({"provider-library=/nonexistent.so"}, "provider library '/nonexistent.so'");
   expect_start_failure({"labels=one,two,three"}, "'labels' names 3 classes");
   expect_start_failure({"device=cuda:0"}, "cuda");
   expect_start_failure({"device=toaster"}, "toaster");

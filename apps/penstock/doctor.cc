@@ -142,9 +142,11 @@ void check_engine(Doctor& doctor, const std::string& configured) {
   } else {
     doctor.ok(str_format("version {} from {}", get_base()->get_version(), path));
   }
-  const bool cuda = ::dlsym(library, "OrtSessionOptionsAppendExecutionProvider_CUDA") != nullptr;
-  doctor.ok(str_format("providers used by this release: CPUExecutionProvider{}",
-                       cuda ? " (the library also exports CUDA, which is not used yet)" : ""));
+  doctor.ok("provider of models whose manifest names none: CPUExecutionProvider");
+  doctor.note(
+      "another provider is named by a model's manifest (engine.provider); one that is not built "
+      "into this library is loaded by --provider-library FILE of run and of the model tools, or by "
+      "peninfer's provider-library");
   // Left open: unloading an engine that started threads is not safe.
 }
 

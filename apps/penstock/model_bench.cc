@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "apps/penstock/commands.h"
+#include "apps/penstock/engine_flags.h"
 #include "apps/penstock/messages.h"
 #include "apps/penstock/model_names.h"
 #include "apps/penstock/number_flags.h"
@@ -31,7 +32,8 @@ constexpr int kMaxBenchBatch = 64;
 constexpr std::size_t kMaxInFlight = 1024;
 
 struct Flags {
-  std::string model, models, library, policy = "both";
+  std::string model, models, policy = "both";
+  EngineFlags engine;
   std::vector<int> batches;
   double seconds = 3;
   int width = 1280, height = 720, workers = 0;
@@ -138,7 +140,8 @@ Result<Row> measure(const Manifest& manifest, const Flags& flags, Policy policy,
                             .decode = {.threshold = manifest.threshold,
                                        .iou_threshold = manifest.iou_threshold,
                                        .class_agnostic = manifest.class_agnostic},
-                            .engine_library = flags.library});
+                            .engine_library = flags.engine.library,
+                            .provider_library = flags.engine.provider_library});
   if (!inference) return std::unexpected(std::move(inference).error());
   const int workers = (*inference)->workers();
   const auto size = static_cast<std::size_t>(batch);
@@ -286,7 +289,7 @@ Command add_model_bench(CLI::App& model) {
       ->check(CLI::Validator(even, "EVEN"))
       ->capture_default_str();
   command->add_option("--models", flags->models, "Folder of prepared models");
-  command->add_option("--engine-library", flags->library, "The ONNX Runtime library");
+  add_engine_flags(*command, flags->engine);
   command->add_flag("--json", flags->json, "As JSON");
   return [flags] { return bench(*flags); };
 }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "apps/penstock/commands.h"
+#include "apps/penstock/engine_flags.h"
 #include "apps/penstock/messages.h"
 #include "apps/penstock/model_names.h"
 #include "apps/penstock/number_flags.h"
@@ -62,7 +63,7 @@ struct CompareFlags {
   std::string model;
   std::string models;
   std::string reference;
-  std::string library;
+  EngineFlags engine;
   double tolerance = 1e-4;
 };
 
@@ -71,8 +72,9 @@ int compare(const CompareFlags& flags) {
   if (!path) return report(path.error());
   auto manifest = load_manifest(*path);
   if (!manifest) return report(manifest.error());
-  auto differences =
-      compare_with_reference(*manifest, flags.reference, {.engine_library = flags.library});
+  auto differences = compare_with_reference(
+      *manifest, flags.reference,
+      {.engine_library = flags.engine.library, .provider_library = flags.engine.provider_library});
   if (!differences) return report(differences.error());
   int code = kExitOk;
   for (const OutputDifference& difference : *differences) {
@@ -114,7 +116,7 @@ Command add_model(CLI::App& app) {
                    "Allowed difference, times an output's largest value where that is above 1")
       ->check(finite_number(0))
       ->capture_default_str();
-  compare_command->add_option("--engine-library", compared->library, "The ONNX Runtime library");
+  add_engine_flags(*compare_command, compared->engine);
   std::vector<std::pair<CLI::App*, Command>> others;
   const auto add = [&](const char* name, const Command& command) {
     others.emplace_back(model->get_subcommand(name), command);

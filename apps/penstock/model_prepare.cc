@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "apps/penstock/commands.h"
+#include "apps/penstock/engine_flags.h"
 #include "apps/penstock/messages.h"
 #include "apps/penstock/model_try.h"
 #include "apps/penstock/number_flags.h"
@@ -36,7 +37,7 @@ struct Flags {
   std::string labels, keypoints;
   std::string order, fit, scores, scale;
   std::string picture, out;
-  std::string library;
+  EngineFlags engine;
   std::vector<float> mean, std;
   std::vector<std::string> constants;
   PrepareOptions options;
@@ -156,7 +157,7 @@ Manifest manifest_of(const Preparation& plan) {
 }
 
 /// Opens the model as `run` will, so that what can't run is not prepared.
-Result<void> check_runs(const Manifest& manifest, const std::string& library) {
+Result<void> check_runs(const Manifest& manifest, const EngineFlags& engine) {
   if (auto decoder = create_decoder(
           with_widened_outputs(manifest),
           {.threshold = manifest.threshold, .iou_threshold = manifest.iou_threshold});
@@ -169,7 +170,8 @@ Result<void> check_runs(const Manifest& manifest, const std::string& library) {
       *device, manifest,
       {.workers = 1,
        .decode = {.threshold = manifest.threshold, .iou_threshold = manifest.iou_threshold},
-       .engine_library = library});
+       .engine_library = engine.library,
+       .provider_library = engine.provider_library});
   if (!inference) return std::unexpected(inference.error());
   return {};
 }
@@ -178,7 +180,7 @@ TryOptions try_options(const Flags& flags, const Preparation& plan) {
   TryOptions options{.picture = flags.picture,
                      .out = flags.out,
                      .read_files = {plan.file},
-                     .engine_library = flags.library};
+                     .engine = flags.engine};
   for (const std::string& data : plan.data) {
     options.read_files.push_back(plan.file.parent_path() / data);
   }
@@ -197,7 +199,7 @@ int prepare(Flags& flags) {
   if (auto free = check_outputs(try_options(flags, *plan)); !free) return report(free.error());
   for (const std::string& note : plan->notes) say(note);
   const Manifest planned = manifest_of(*plan);
-  if (auto runs = check_runs(planned, flags.library); !runs) return report(runs.error());
+  if (auto runs = check_runs(planned, flags.engine); !runs) return report(runs.error());
   if (!flags.picture.empty()) {
     auto tried = try_model(planned, try_options(flags, *plan));
     if (!tried) return report(tried.error());
@@ -256,7 +258,7 @@ Command add_model_prepare(CLI::App& model) {
                       "Picture to run the model on first; nothing is written when that fails");
   command->add_option("--out", flags->out, "With --try: the picture to write, .jpg or .png");
   command->add_option("--licence", options.licence, "SPDX expression of the model's licence");
-  command->add_option("--engine-library", flags->library, "The ONNX Runtime library");
+  add_engine_flags(*command, flags->engine);
   command->add_flag("--replace", flags->replace, "Replace a prepared model of that name");
   return [flags] { return prepare(*flags); };
 }

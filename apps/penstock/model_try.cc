@@ -78,9 +78,11 @@ Result<InferenceResult> infer(const Manifest& manifest, const TryOptions& option
       .threshold = options.threshold.value_or(manifest.threshold),
       .iou_threshold = options.iou_threshold.value_or(manifest.iou_threshold),
       .class_agnostic = manifest.class_agnostic};
-  auto inference = FrameInference::open(
-      *device, manifest,
-      {.policy = Policy::kLatency, .decode = decode, .engine_library = options.engine_library});
+  auto inference = FrameInference::open(*device, manifest,
+                                        {.policy = Policy::kLatency,
+                                         .decode = decode,
+                                         .engine_library = options.engine.library,
+                                         .provider_library = options.engine.provider_library});
   if (!inference) return std::unexpected(std::move(inference).error());
   auto future = (*inference)
                     ->executor()
@@ -91,7 +93,8 @@ Result<InferenceResult> infer(const Manifest& manifest, const TryOptions& option
 }
 
 struct Flags {
-  std::string model, models, picture, out, library;
+  std::string model, models, picture, out;
+  EngineFlags engine;
   std::optional<float> threshold, iou_threshold;
 };
 
@@ -110,7 +113,7 @@ int try_command(const Flags& flags) {
   auto tried = try_model(*manifest, {.picture = flags.picture,
                                      .out = flags.out,
                                      .read_files = files_of(*manifest, *path),
-                                     .engine_library = flags.library,
+                                     .engine = flags.engine,
                                      .threshold = flags.threshold,
                                      .iou_threshold = flags.iou_threshold});
   return tried ? kExitOk : report(tried.error());
@@ -165,7 +168,7 @@ Command add_model_try(CLI::App& model) {
   command->add_option("--iou-threshold", flags->iou_threshold, "IoU threshold, likewise")
       ->check(finite_number(0, 1));
   command->add_option("--models", flags->models, "Folder of prepared models");
-  command->add_option("--engine-library", flags->library, "The ONNX Runtime library");
+  add_engine_flags(*command, flags->engine);
   return [flags] { return try_command(*flags); };
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "apps/penstock/engine_flags.h"
 #include "penstock/base/error.h"
 #include "penstock/base/output_error.h"
 #include "penstock/model/manifest.h"
@@ -18,7 +19,7 @@ struct TryOptions {
   std::filesystem::path picture{};
   std::filesystem::path out{};                      ///< Empty: no picture is written.
   std::vector<std::filesystem::path> read_files{};  ///< What `out` must not be, beside `picture`.
-  std::filesystem::path engine_library{};
+  EngineFlags engine{};
   std::optional<float> threshold{}, iou_threshold{};
 };
 

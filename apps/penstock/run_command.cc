@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "apps/penstock/commands.h"
+#include "apps/penstock/engine_flags.h"
 #include "apps/penstock/messages.h"
 #include "apps/penstock/model_names.h"
 #include "apps/penstock/number_flags.h"
@@ -42,7 +43,7 @@ struct Flags {
   std::optional<float> threshold;
   std::optional<float> iou_threshold;
   std::optional<int> workers;
-  std::string engine_library;
+  EngineFlags engine;
   std::vector<std::string> outputs;
   bool convert = false;
   bool read_tensors = false;
@@ -174,8 +175,11 @@ int run_with(const Flags& flags) {
   options.threshold = flags.threshold.value_or(manifest->threshold);
   options.iou_threshold = flags.iou_threshold;
   if (flags.workers) options.properties.emplace_back("workers", std::to_string(*flags.workers));
-  if (!flags.engine_library.empty()) {
-    options.properties.emplace_back("engine-library", flags.engine_library);
+  if (!flags.engine.library.empty()) {
+    options.properties.emplace_back("engine-library", flags.engine.library);
+  }
+  if (!flags.engine.provider_library.empty()) {
+    options.properties.emplace_back("provider-library", flags.engine.provider_library);
   }
   if (flags.read_tensors) options.properties.emplace_back("read-tensors", "true");
   options.convert = flags.convert;
@@ -260,7 +264,7 @@ Command add_run(CLI::App& app) {
       ->check(finite_number(0, 1));
   run->add_option("--workers", flags->workers, "Inference workers (default: by policy and cores)")
       ->check(CLI::Range(1, 256));
-  run->add_option("--engine-library", flags->engine_library, "The ONNX Runtime library to load");
+  add_engine_flags(*run, flags->engine);
   run->add_option("--out", flags->outputs,
                   "video=FILE.mp4, json=FILE.jsonl or report=FILE.html; may be repeated");
   run->add_flag("--convert", flags->convert,

@@ -427,6 +427,13 @@ TEST_F(BadModel, GivenAnEngineLibraryThatIsNotUtf8_WhenRun_ThenItIsNotReplacedBy
   expect_one_message(ended, "/no/such/");
 }
 
+TEST_F(BadModel, GivenNoProviderLibrary_WhenRun_ThenNoInput) {
+  const Ended ended =
+      run(square_mp4(folder_, 3).string(), {"--provider-library", "/no/such/libprovider.so"});
+  EXPECT_EQ(ended.code, 66) << ended.err;
+  expect_one_message(ended, "provider library '/no/such/libprovider.so'");
+}
+
 // ---- the outputs
 
 TEST_F(BadInput, GivenAVideoThatIsAPipe_WhenRun_ThenUsageErrorAtOnce) {

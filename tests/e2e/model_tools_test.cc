@@ -144,6 +144,21 @@ TEST_F(ModelToolsTest, GivenABareFile_WhenInspected_ThenWhatPrepareWouldDoIsTold
   EXPECT_EQ(model({"inspect", "/no/such.onnx"}).code, 66);
 }
 
+TEST_F(ModelToolsTest, GivenAProviderLibraryThatIsNone_WhenAToolOpensAModel_ThenItIsNamed) {
+  const std::string none = "/no/such/libprovider.so";
+  const auto expect_named = [&](const Ended& ended) {
+    EXPECT_EQ(ended.code, 66) << ended.err;
+    EXPECT_THAT(ended.err, HasSubstr("provider library '" + none + "'"));
+  };
+  expect_named(prepare({"--provider-library", none}));
+  EXPECT_FALSE(std::filesystem::exists(models_ + "/squares"));
+  ASSERT_EQ(prepare().code, 0);
+  expect_named(model({"try", "squares", photo("photo.png", 0), "--provider-library", none}));
+  expect_named(model({"bench", "squares", "--provider-library", none}));
+  expect_named(model({"compare", "squares", "--reference", folder_.string(), "--tolerance", "1",
+                      "--provider-library", none}));
+}
+
 TEST_F(ModelToolsTest, GivenADynamicBatch_WhenBenched_ThenEveryPolicyAndBatchIsMeasured) {
   ASSERT_EQ(prepare().code, 0);
   const Ended json =

@@ -281,6 +281,9 @@ TEST(Program, GivenDoctor_WhenAsked_ThenItNamesWhatMatters) {
   }
   const bool lacks = ended.out.find("LACKS") != std::string::npos;
   EXPECT_EQ(ended.code, lacks ? 69 : 0) << ended.out;
+  if (!lacks) {
+    EXPECT_NE(ended.out.find("--provider-library"), std::string::npos) << ended.out;
+  }
   const Ended broken = run_penstock({"doctor", "--engine-library", "/no/such/libonnxruntime.so"});
   EXPECT_EQ(broken.code, 69);
   EXPECT_NE(broken.out.find("LACKS   the library: /no/such/libonnxruntime.so"), std::string::npos)
