@@ -17,6 +17,7 @@
 #include "penstock/base/exit_code.h"
 #include "penstock/base/json_writer.h"
 #include "penstock/base/str_format.h"
+#include "penstock/media/fit_text.h"
 #include "penstock/model/manifest.h"
 #include "penstock/model/model_info.h"
 #include "penstock/model/onnx_reader.h"
@@ -39,18 +40,6 @@ std::string dims_text(const std::vector<Dimension>& dims) {
                                  : str_format("{}={}..{}", dim.symbol, dim.minimum, dim.maximum);
   }
   return text + "]";
-}
-
-std::string_view fit_text(Fit fit) {
-  switch (fit) {
-    case Fit::kStretch:
-      return "stretch";
-    case Fit::kLetterboxCenter:
-      return "letterbox-center";
-    case Fit::kLetterboxTopLeft:
-      return "letterbox-top-left";
-  }
-  return "";
 }
 
 /// One fact a line for people, or a key for programs: both are made from the same list.
@@ -104,7 +93,7 @@ std::string preprocess_text(const PreprocessSpec& pre) {
       "{:.6g}",
       pre.order == ChannelOrder::kBgr ? "BGR" : "RGB", pre.width, pre.height, to_string(pre.layout),
       pre.scale, pre.mean[0], pre.mean[1], pre.mean[2], pre.std[0], pre.std[1], pre.std[2],
-      fit_text(pre.fit), pre.pad_level);
+      to_string(pre.fit), pre.pad_level);
 }
 
 int inspect_prepared(const std::filesystem::path& path, bool json) {

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "penstock/base/json_writer.h"
+#include "penstock/media/fit_text.h"
 
 namespace penstock {
 namespace {
@@ -32,18 +33,6 @@ void write_tensors(JsonWriter& out, std::span<const TensorSpec> specs) {
   out.close(']');
 }
 
-std::string_view fit_name(Fit fit) {
-  switch (fit) {
-    case Fit::kStretch:
-      return "stretch";
-    case Fit::kLetterboxCenter:
-      return "letterbox-center";
-    case Fit::kLetterboxTopLeft:
-      return "letterbox-top-left";
-  }
-  return "";
-}
-
 void write_preprocess(JsonWriter& out, const PreprocessSpec& spec) {
   out.open('{');
   out.key("input").string(spec.input_name);
@@ -57,7 +46,7 @@ void write_preprocess(JsonWriter& out, const PreprocessSpec& spec) {
     for (const float value : *values) out.number(value);
     out.close(']');
   }
-  out.key("fit").string(fit_name(spec.fit));
+  out.key("fit").string(to_string(spec.fit));
   out.key("pad").number(spec.pad_level);
   out.close('}');
 }

@@ -6,22 +6,11 @@
 #include <utility>
 
 #include "penstock/base/str_format.h"
+#include "penstock/media/fit_text.h"
 #include "penstock/model/preparation_plan.h"
 
 namespace penstock {
 namespace {
-
-std::string_view to_text(Fit fit) {
-  switch (fit) {
-    case Fit::kStretch:
-      return "stretched";
-    case Fit::kLetterboxCenter:
-      return "letterboxed";
-    case Fit::kLetterboxTopLeft:
-      return "letterboxed at the top left";
-  }
-  return "";
-}
 
 /// What is usual where nobody says; nothing where exporters differ.
 std::optional<std::pair<PreprocessSpec, std::string>> usual(const PlanState& state) {
@@ -96,7 +85,7 @@ Result<void> plan_normalisation(PlanState& state) {
     from += str_format("{}{}", from.empty() ? "" : ", ", source);
   state.note(str_format("preprocessing: {}, (level x {:.6g} - {}) / {}, {} ({})",
                         pre.order == ChannelOrder::kBgr ? "BGR" : "RGB", pre.scale, three(pre.mean),
-                        three(pre.std), to_text(pre.fit), from));
+                        three(pre.std), to_string(pre.fit), from));
   return {};
 }
 
