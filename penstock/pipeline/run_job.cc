@@ -3,7 +3,6 @@
 
 #include <poll.h>
 
-#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -20,6 +19,7 @@
 #include "penstock/pipeline/run_outputs.h"
 #include "penstock/pipeline/run_probes.h"
 #include "penstock/pipeline/run_record.h"
+#include "penstock/pipeline/source_end.h"
 #include "penstock/pipeline/upstream_copies.h"
 
 namespace penstock {
@@ -29,14 +29,6 @@ namespace {
 constexpr Nanoseconds kCloseTimeout = std::chrono::seconds(20);
 /// And once more for what lies behind the analysis, when that took so long.
 constexpr Nanoseconds kGiveUpTimeout = std::chrono::seconds(2);
-/// What a demuxer posts has come by then.
-constexpr Nanoseconds kDemuxerSilence = std::chrono::seconds(1);
-constexpr std::size_t kMaxNotes = 16;
-
-// Video that ends earlier than its container says is cut short from this on. Less is usual: muxers
-// round, and the last frame's length is often a guess.
-constexpr std::int64_t kLeastGap = 1'000'000'000;
-constexpr double kLeastGapShare = 0.02;
 
 class RunJob {
  public:
@@ -44,7 +36,8 @@ class RunJob {
       : options_(options),
         files_(options.files != nullptr ? *options.files : FileOps::system()),
         clock_(options.clock != nullptr ? *options.clock : Clock::system()),
-        record_(clock_) {}
+        record_(clock_),
+        source_end_(options.source, clock_, record_) {}
 
   RunOutcome execute() {
     describe();
@@ -163,7 +156,7 @@ class RunJob {
       if (pictures) {
         record_.summary().pictures = std::move(*pictures);
       } else {
-        note(pictures.error().message());
+        record_.note(pictures.error().message());
       }
     }
     if (auto written = outputs_->write_report(record_.summary()); !written) {
@@ -228,7 +221,7 @@ class RunJob {
   void loop() {
     Deadline close_by = Deadline::never();
     bool ended = false;
-    demuxer_read_at_ = clock_.now();
+    source_end_.begin();
     while (!ended) {
       pollfd fds[2] = {};
       fds[0] = {bus_poll_.fd, POLLIN, 0};
@@ -243,7 +236,7 @@ class RunJob {
         gst_message_unref(message);
       }
       if (ended) break;
-      check_demuxer();
+      if (!stopped_) source_end_.watch_demuxer(*graph_);
       if ((stopped_ || record_.has_failed()) && !closing_) {
         // Before the first frame there is nothing to drain, and EOS would overtake stream-start.
         if (!close_streams()) break;
@@ -264,17 +257,6 @@ class RunJob {
     record_.stop_clock();
   }
 
-  /// A demuxer that gave up before the first frame has said so by now, or never will.
-  void check_demuxer() {
-    if (record_.has_started() || record_.has_failed() || stopped_) return;
-    const TimePoint now = clock_.now();
-    if (!demuxer_gave_up(GST_BIN(graph_->pipeline()))) {
-      demuxer_read_at_ = now;
-    } else if (now - demuxer_read_at_ >= kDemuxerSilence) {
-      check_complete();
-    }
-  }
-
   /// True when the run is over.
   bool handle(GstMessage* message) {
     switch (GST_MESSAGE_TYPE(message)) {
@@ -285,18 +267,18 @@ class RunJob {
         if (video_lost_) return analysed_;
         // A refusal that no error of the source followed still fails the run.
         if (refusal_) record_.fail(refusal_->error, refusal_->part);
-        check_complete();
+        if (!stopped_) source_end_.check(*graph_);
         return true;
       case GST_MESSAGE_WARNING: {
         GError* warning = nullptr;
         gst_message_parse_warning(message, &warning, nullptr);
-        note(str_format("{}: {}", GST_MESSAGE_SRC_NAME(message),
-                        without_password_of(options_.source, warning->message)));
+        record_.note(str_format("{}: {}", GST_MESSAGE_SRC_NAME(message),
+                                without_password_of(options_.source, warning->message)));
         g_error_free(warning);
         return false;
       }
       case GST_MESSAGE_STREAM_COLLECTION:
-        check_collection(message);
+        source_end_.take_collection(message);
         return false;
       case GST_MESSAGE_APPLICATION: {
         const GstStructure* structure = gst_message_get_structure(message);
@@ -353,7 +335,7 @@ class RunJob {
   /// Ends the outputs behind what is still being analysed. False when there is nothing to end.
   bool give_up() {
     gave_up_ = true;
-    note("frames that took longer than 20 s to analyse after the signal were given up");
+    record_.note("frames that took longer than 20 s to analyse after the signal were given up");
     GstPad* pad = record_.frames() > 0 ? gst_pad_get_peer(graph_->infer_src()) : nullptr;
     if (pad == nullptr) return false;
     late_closer_ = end_stream(pad);
@@ -366,80 +348,6 @@ class RunJob {
       gst_pad_send_event(pad, gst_event_new_eos());
       gst_object_unref(pad);
     });
-  }
-
-  void check_collection(GstMessage* message) {
-    GstStreamCollection* collection = nullptr;
-    gst_message_parse_stream_collection(message, &collection);
-    if (collection == nullptr) return;
-    bool video = false;
-    const guint size = gst_stream_collection_get_size(collection);
-    for (guint i = 0; i < size; ++i) {
-      GstStream* stream = gst_stream_collection_get_stream(collection, i);
-      video |= (gst_stream_get_stream_type(stream) & GST_STREAM_TYPE_VIDEO) != 0;
-    }
-    gst_object_unref(collection);
-    video_alone_ = size == 1 && video;
-    if (size > 0 && !video) {
-      record_.fail(Error(ErrorKind::kUnsupported,
-                         str_format("source '{}' has no video", options_.source.text)),
-                   RunPart::kSource);
-    }
-  }
-
-  void check_complete() {
-    const std::uint64_t frames = record_.frames();
-    if (stopped_ || record_.has_failed()) return;
-    const std::uint64_t missing = options_.source.kind == SourceKind::kFile
-                                      ? missing_bytes(options_.source.file)
-                                      : std::uint64_t{0};
-    if (frames == 0) {
-      const std::string cut =
-          missing > 0 ? str_format(". It is cut short: {} bytes of it are missing", missing) : "";
-      record_.fail(Error(ErrorKind::kCorrupt, str_format("source '{}': no frame could be decoded{}",
-                                                         options_.source.text, cut)),
-                   RunPart::kSource);
-      return;
-    }
-    if (options_.source.kind != SourceKind::kFile) return;
-    if (missing > 0) {
-      fail_cut_short(str_format("{} bytes of it are missing", missing), frames);
-    } else {
-      check_duration(frames);
-    }
-  }
-
-  void fail_cut_short(const std::string& by, std::uint64_t frames) {
-    record_.fail(Error(ErrorKind::kCorrupt,
-                       str_format("source '{}' is cut short: {}; the {} frames before the cut were "
-                                  "analysed",
-                                  options_.source.text, by, frames)),
-                 RunPart::kSource);
-  }
-
-  /// What missing_bytes() can't see: an end between two parts, or in a container it does not know.
-  void check_duration(std::uint64_t frames) {
-    const std::int64_t stated = graph_->stated_duration();
-    const std::int64_t covered = record_.covered();
-    if (stated <= 0 || covered < 0) return;
-    if (stated - covered <= std::max(kLeastGap, std::int64_t(double(stated) * kLeastGapShare))) {
-      return;
-    }
-    const std::string by = str_format("its container says {:.2f} s and the video ends at {:.2f} s",
-                                      double(stated) / 1e9, double(covered) / 1e9);
-    // The container's length is that of its longest stream.
-    if (video_alone_) {
-      fail_cut_short(by, frames);
-    } else {
-      note(str_format("the source may be cut short: {}; or its sound is longer", by));
-    }
-  }
-
-  void note(std::string text) {
-    auto& notes = record_.summary().notes;
-    if (notes.size() < kMaxNotes && std::ranges::find(notes, text) == notes.end()) {
-      notes.push_back(std::move(text));
-    }
   }
 
   ProgressState progress() {
@@ -455,6 +363,7 @@ class RunJob {
   Clock& clock_;
 
   RunRecord record_;
+  SourceEnd source_end_;
 
   std::unique_ptr<UpstreamCopies> upstream_;
   std::unique_ptr<RunOutputs> outputs_;
@@ -462,12 +371,10 @@ class RunJob {
   std::unique_ptr<RunGraph> graph_;
   GstBus* bus_ = nullptr;
   GPollFD bus_poll_{-1, 0, 0};
-  TimePoint demuxer_read_at_{};  ///< Or has not begun to.
   std::thread closer_;
   std::thread late_closer_;
   std::string missing_decoder_;
   std::optional<BusError> refusal_;  // peninfer's word on the caps
-  bool video_alone_ = false;         // no sound or text beside it in the source
   bool closing_ = false;
   bool gave_up_ = false;     // on what peninfer still has
   bool analysed_ = false;    // every frame that peninfer accepted

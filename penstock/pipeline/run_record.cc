@@ -9,6 +9,8 @@
 namespace penstock {
 namespace {
 
+constexpr std::size_t kMaxNotes = 16;
+
 // Of all threads of the process. A measure of work, not of an interval, so not the Clock's
 // business.
 Nanoseconds process_cpu_time() {
@@ -101,6 +103,13 @@ void RunRecord::add(const FrameResult& result, const StageTimes& times) {
   if (!accepted_.empty()) {
     summary_.of(Stage::kElement).record(clock_.now() - accepted_.front());
     accepted_.pop_front();
+  }
+}
+
+void RunRecord::note(std::string text) {
+  auto& notes = summary_.notes;
+  if (notes.size() < kMaxNotes && std::ranges::find(notes, text) == notes.end()) {
+    notes.push_back(std::move(text));
   }
 }
 

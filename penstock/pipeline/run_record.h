@@ -9,6 +9,7 @@
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <string>
 
 #include "penstock/base/clock.h"
 #include "penstock/base/error.h"
@@ -56,6 +57,8 @@ class RunRecord {
   void stop_clock();
   /// What the loop alone writes, at any time; the rest when nothing streams any more.
   RunSummary& summary() { return summary_; }
+  /// For the report, each text once; what is past the sixteenth is dropped.
+  void note(std::string text);
   /// The summary and the failure, when nothing streams any more.
   RunOutcome take();
   std::uint64_t converted_bytes() const { return converted_bytes_; }
