@@ -134,6 +134,22 @@ TEST_P(V17, GivenEveryWidth_WhenPreprocessed_ThenNoVectorTailIsWrong) {
   }
 }
 
+TEST_P(V17, GivenAnyShrinkage_WhenPreprocessed_ThenWithinTheTolerance) {
+  // From pixels that are neighbours to pixels that are far apart, of wide and of narrow regions.
+  const Picture picture = testing::noise(512, 6, 9);
+  for (const auto format : {PixelFormat::kNv12, PixelFormat::kI420}) {
+    for (const int width : {1, 2, 3, 5, 8, 19, 32, 36, 40, 45, 52, 70, 110, 130, 200, 300}) {
+      for (const int crop : {512, 206, 40, 30, 14, 2}) {
+        PreprocessSpec spec;
+        spec.width = width;
+        spec.height = 5;
+        expect_close(picture, {.format = format}, spec, RectI{512 - crop, 0, crop, 6},
+                     std::to_string(crop) + " to " + std::to_string(width));
+      }
+    }
+  }
+}
+
 TEST_P(V17, GivenA1080pFrame_WhenLetterboxedTo416_ThenWithinTheTolerance) {
   PreprocessSpec spec;
   spec.width = spec.height = 416;

@@ -2,7 +2,6 @@
 #include "penstock/media/preprocessor.h"
 
 #include <cmath>
-#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -14,22 +13,6 @@
 
 namespace penstock {
 namespace {
-
-// What jobs of one preprocessor share. A device may run two of them at once; the lock keeps the
-// scratch at two rows instead of two rows a job.
-struct Scratch {
-  std::mutex mutex;
-  std::vector<std::int16_t> luma_row;
-  std::vector<std::int16_t> chroma_row;
-
-  // Grows only when a wider crop than ever before comes along.
-  void fit(int crop_width) {
-    const std::size_t samples = scratch_row_samples(crop_width);
-    if (luma_row.size() >= samples) return;
-    luma_row.assign(samples, 0);
-    chroma_row.assign(samples, 0);
-  }
-};
 
 Result<std::size_t> checked_input_bytes(const PreprocessSpec& spec) {
   if (spec.width < 1 || spec.height < 1 || spec.width > kMaxFrameSide ||
@@ -128,10 +111,10 @@ class HostPreprocessor final : public Preprocessor {
   const TensorTarget target_;
   const std::shared_ptr<PaddedPool> padded_;
   Shape shape_;
-  const std::shared_ptr<Scratch> scratch_ = std::make_shared<Scratch>();
   // The last geometry; streams rarely change theirs. Jobs in flight keep the one they started with.
   std::shared_ptr<const SamplingPlan> plan_;
   ChromaSite plan_site_ = ChromaSite::kLeft;
+  PixelFormat plan_format_ = PixelFormat::kNv12;
 };
 
 Result<void> HostPreprocessor::accept(const FramePtr& frame) const {
@@ -150,15 +133,18 @@ Result<std::shared_ptr<const SamplingPlan>> HostPreprocessor::plan_for(const Vid
                                                                        RectI roi) {
   auto crop = grow_to_chroma(roi, frame.width, frame.height);
   if (!crop) return std::unexpected(std::move(crop).error());
-  if (plan_ && plan_site_ == frame.color.site && plan_->box.crop == *crop &&
-      plan_->box.frame_width == frame.width && plan_->box.frame_height == frame.height) {
+  if (plan_ && plan_site_ == frame.color.site && plan_format_ == frame.format &&
+      plan_->box.crop == *crop && plan_->box.frame_width == frame.width &&
+      plan_->box.frame_height == frame.height) {
     return plan_;
   }
   auto box =
       Letterbox::plan(*crop, frame.width, frame.height, spec_.width, spec_.height, spec_.fit);
   if (!box) return std::unexpected(std::move(box).error());
-  plan_ = std::make_shared<const SamplingPlan>(plan_sampling(*box, frame.color.site));
+  plan_ = std::make_shared<const SamplingPlan>(
+      plan_sampling(*box, frame.color.site, frame.format == PixelFormat::kNv12));
   plan_site_ = frame.color.site;
+  plan_format_ = frame.format;
   return plan_;
 }
 
@@ -187,13 +173,12 @@ Result<PreprocessedFrame> HostPreprocessor::run(const FramePtr& frame, std::opti
   StoragePtr& storage = lent->storage;
 
   // Owners until the fence: `uses`. The job itself holds plain references to what they keep alive.
-  std::vector<Device::Owner> uses{frame, *plan, scratch_, storage};
+  std::vector<Device::Owner> uses{frame, *plan, storage};
   for (int p = 0; p < plane_count(frame->format); ++p) {
     uses.push_back(frame->planes[static_cast<std::size_t>(p)].storage);
   }
-  auto job = [source_frame = frame.get(), plan = plan->get(), scratch = scratch_.get(),
-              output = storage.get(), target = target_, is_padded = lent->is_padded,
-              written = lent->written,
+  auto job = [source_frame = frame.get(), plan = plan->get(), output = storage.get(),
+              target = target_, is_padded = lent->is_padded, written = lent->written,
               ledger = &device_->ledger()](const Access& access) mutable -> Result<void> {
     Yuv420Source source;
     source.interleaved_chroma = source_frame->format == PixelFormat::kNv12;
@@ -205,13 +190,9 @@ Result<PreprocessedFrame> HostPreprocessor::run(const FramePtr& frame, std::opti
     }
     target.data = access.bytes(*output).data();
     target.has_padding = is_padded;
-    {
-      const std::lock_guard lock(scratch->mutex);
-      scratch->fit(plan->box.crop.width);
-      yuv420_to_tensor(*plan, source,
-                       yuv_coefficients(source_frame->color.matrix, source_frame->color.range),
-                       target, scratch->luma_row.data(), scratch->chroma_row.data());
-    }
+    yuv420_to_tensor(*plan, source,
+                     yuv_coefficients(source_frame->color.matrix, source_frame->color.range),
+                     target);
     if (written) written->store(true);
     ledger->record(CopyClass::kSweep, "media/preprocess", plan->bytes_read);
     return {};

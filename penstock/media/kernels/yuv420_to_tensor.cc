@@ -4,13 +4,16 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
+
+#include "penstock/media/kernels/source_rows.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "penstock/media/kernels/yuv420_to_tensor.cc"
 #include "hwy/foreach_target.h"  // must come before highway.h
 #include "hwy/highway.h"
 
-// Weight pairs are packed low half first and read as vectors of 16-bit lanes.
+// Pairs of bytes are read as 16-bit lanes.
 static_assert(std::endian::native == std::endian::little);
 
 HWY_BEFORE_NAMESPACE();
@@ -19,314 +22,242 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr int kFraction = 7;  // 255 << 7 is the most that fits 16 signed bits
+// A whole step of the plan, or one half after the other.
+using DF = hn::CappedTag<float, HWY_HAVE_SCALABLE ? kHalfColumns : kStepColumns>;
+using D32 = hn::RebindToSigned<DF>;
+using D16 = hn::Repartition<std::int16_t, DF>;
+using D8 = hn::Repartition<std::uint8_t, DF>;
+using VF = hn::Vec<DF>;
+using V32 = hn::Vec<D32>;
+using V16 = hn::Vec<D16>;
+using V8 = hn::Vec<D8>;
+constexpr std::size_t kLanes = hn::MaxLanes(DF());
+static_assert(kLanes == kHalfColumns || kLanes == kStepColumns);
 
-// (a + (b - a) * weight / 2^15) << 7, rounded, for one sample; what the vectors below compute.
-std::int16_t blend_sample(int a, int b, int weight) {
-  const int difference = (b - a) * (1 << kFraction);
-  return static_cast<std::int16_t>((a << kFraction) + ((difference * weight + (1 << 14)) >> 15));
-}
-
-template <class D16>
-hn::Vec<D16> blend_vector(D16 d16, const std::uint8_t* a, const std::uint8_t* b,
-                          hn::Vec<D16> weight) {
-  const hn::Rebind<std::uint8_t, D16> d8;
-  const auto first = hn::PromoteTo(d16, hn::LoadU(d8, a));
-  const auto second = hn::PromoteTo(d16, hn::LoadU(d8, b));
-  const auto difference = hn::ShiftLeft<kFraction>(hn::Sub(second, first));
-  return hn::Add(hn::ShiftLeft<kFraction>(first), hn::MulFixedPoint15(difference, weight));
-}
-
-// Calls body(i) for vectors that cover 0..count, the last one overlapping its predecessor: reading
-// behind a row could touch a page that the sweep has not reached, or nobody's memory.
-template <class Body>
-HWY_INLINE void for_each_vector(std::size_t count, std::size_t lanes, const Body& body) {
-  for (std::size_t i = 0; i + lanes <= count; i += lanes) body(i);
-  if (count % lanes != 0) body(count - lanes);
-}
-
-void blend_row(const std::uint8_t* a, const std::uint8_t* b, std::int16_t weight, std::size_t count,
-               std::int16_t* out) {
-  const hn::ScalableTag<std::int16_t> d16;
-  const std::size_t lanes = hn::Lanes(d16);
-  if (count < lanes) {
-    for (std::size_t i = 0; i < count; ++i) out[i] = blend_sample(a[i], b[i], weight);
-    return;
-  }
-  if (weight == 0) {
-    const hn::Rebind<std::uint8_t, decltype(d16)> d8;
-    for_each_vector(count, lanes, [&](std::size_t i) HWY_ATTR {
-      hn::StoreU(hn::ShiftLeft<kFraction>(hn::PromoteTo(d16, hn::LoadU(d8, a + i))), d16, out + i);
-    });
-    return;
-  }
-  const auto w = hn::Set(d16, weight);
-  for_each_vector(count, lanes, [&](std::size_t i) HWY_ATTR {
-    hn::StoreU(blend_vector(d16, a + i, b + i, w), d16, out + i);
-  });
-}
-
-// As blend_row for separate U and V rows, stored by turns.
-void blend_rows_interleaved(const std::uint8_t* ua, const std::uint8_t* ub, const std::uint8_t* va,
-                            const std::uint8_t* vb, std::int16_t weight, std::size_t count,
-                            std::int16_t* out) {
-  const hn::ScalableTag<std::int16_t> d16;
-  const std::size_t lanes = hn::Lanes(d16);
-  if (count < lanes) {
-    for (std::size_t i = 0; i < count; ++i) {
-      out[2 * i] = blend_sample(ua[i], ub[i], weight);
-      out[2 * i + 1] = blend_sample(va[i], vb[i], weight);
-    }
-    return;
-  }
-  const auto w = hn::Set(d16, weight);
-  for_each_vector(count, lanes, [&](std::size_t i) HWY_ATTR {
-    hn::StoreInterleaved2(blend_vector(d16, ua + i, ub + i, w),
-                          blend_vector(d16, va + i, vb + i, w), d16, out + 2 * i);
-  });
-}
-
-// One stored channel as a function of the fixed-point sums (which carry 7 + 14 fraction bits):
-// y * Y + u * U + v * V + base, then limited to what levels 0 and 255 become. Normalisation is
-// folded in, so clamping after it is the same as clamping levels before it.
-struct Channel {
-  float y, u, v, base, low, high;
+// Levels before clamping as a function of weighted sums, which count kWeightOne a level. What is
+// stored is limited to [low, high] and then, unless that is folded in already, normalised.
+struct Colors {
+  float y, base, r_v, g_u, g_v, b_u, low, high;
+  std::array<float, 3> gain, bias;
 };
 
-Channel make_channel(const YuvCoefficients& c, double u, double v, double gain, double bias) {
-  constexpr double kUnit = 1.0 / (1 << (kFraction + 14));
-  const double base = -double{c.y_scale} * c.y_offset - 128.0 * (u + v);
-  return {.y = static_cast<float>(c.y_scale * gain * kUnit),
-          .u = static_cast<float>(u * gain * kUnit),
-          .v = static_cast<float>(v * gain * kUnit),
-          .base = static_cast<float>(base * gain + bias),
+bool is_uniform(const std::array<float, 3>& values) {
+  return values[0] == values[1] && values[0] == values[2];
+}
+
+// `folded`: the normalisation is the same for all channels and part of the coefficients; clamping
+// after it is the same as clamping levels before it.
+Colors make_colors(const YuvCoefficients& c, const TensorTarget& target, bool folded) {
+  const double gain = folded ? double{target.gain[0]} : 1.0;
+  const double bias = folded ? double{target.bias[0]} : 0.0;
+  const double unit = gain / kWeightOne;
+  return {.y = static_cast<float>(c.y_scale * unit),
+          .base = static_cast<float>(-double{c.y_scale} * c.y_offset * gain + bias),
+          .r_v = static_cast<float>(c.r_v * unit),
+          .g_u = static_cast<float>(c.g_u * unit),
+          .g_v = static_cast<float>(c.g_v * unit),
+          .b_u = static_cast<float>(c.b_u * unit),
           .low = static_cast<float>(std::min(bias, 255.0 * gain + bias)),
-          .high = static_cast<float>(std::max(bias, 255.0 * gain + bias))};
+          .high = static_cast<float>(std::max(bias, 255.0 * gain + bias)),
+          .gain = target.gain,
+          .bias = target.bias};
 }
 
-struct Channels {
-  Channel r, g, b;
+HWY_INLINE V8 load_windows(const std::uint8_t* row, const std::uint16_t* start) {
+  if constexpr (kLanes == kStepColumns) {
+    const hn::Half<D8> half;
+    return hn::Combine(D8(), hn::LoadU(half, row + start[1]), hn::LoadU(half, row + start[0]));
+  } else {
+    return hn::LoadU(D8(), row + start[0]);
+  }
+}
+
+HWY_INLINE V16 shuffle(V8 windows, const HalfShuffle* bytes) {
+  return hn::BitCast(D16(), hn::TableLookupBytesOr0(windows, hn::LoadU(D8(), bytes->data())));
+}
+
+// The neighbours of a step's pixels (from its `half` on) in one row.
+HWY_INLINE void pick_luma(const SourceRows& rows, std::size_t row, const ColumnWindows& windows,
+                          std::size_t half, V16& y) {
+  y = shuffle(load_windows(rows.y[row], &windows.y_start[half]), &windows.y[half]);
+}
+
+template <bool kPlanar>
+HWY_INLINE void pick_chroma(const SourceRows& rows, std::size_t row, const ColumnWindows& windows,
+                            std::size_t half, V16& u, V16& v) {
+  const V8 chroma = load_windows(rows.u[row], &windows.chroma_start[half]);
+  u = shuffle(chroma, &windows.u[half]);
+  if constexpr (kPlanar) {
+    v = shuffle(load_windows(rows.v[row], &windows.chroma_start[half]), &windows.v[half]);
+  } else {
+    v = shuffle(chroma, &windows.v[half]);
+  }
+}
+
+// Those of a step, and how many of them each plane needs.
+struct Windows {
+  const ColumnWindows* first;
+  std::size_t luma, chroma;
 };
 
-Channels make_channels(const YuvCoefficients& c, const TensorTarget& target) {
-  return {.r = make_channel(c, 0, c.r_v, target.gain[0], target.bias[0]),
-          .g = make_channel(c, c.g_u, c.g_v, target.gain[1], target.bias[1]),
-          .b = make_channel(c, c.b_u, 0, target.gain[2], target.bias[2])};
+// The same out of all windows of a step.
+template <bool kPlanar, std::size_t kWindows>
+HWY_INLINE void pick_all(const SourceRows& rows, std::size_t row, const Windows& windows,
+                         std::size_t half, V16& y, V16& u, V16& v) {
+  pick_luma(rows, row, windows.first[0], half, y);
+  pick_chroma<kPlanar>(rows, row, windows.first[0], half, u, v);
+  for (std::size_t i = 1; i < kWindows; ++i) {
+    V16 more_y, more_u, more_v;
+    if (i < windows.luma) {
+      pick_luma(rows, row, windows.first[i], half, more_y);
+      y = hn::Or(y, more_y);
+    }
+    if (i < windows.chroma) {
+      pick_chroma<kPlanar>(rows, row, windows.first[i], half, more_u, more_v);
+      u = hn::Or(u, more_u);
+      v = hn::Or(v, more_v);
+    }
+  }
+}
+
+// The weights of a column's pairs, shared out to the upper and the lower row. They still add up to
+// kWeightOne, so that what is the same everywhere stays what it is.
+HWY_INLINE void split_weights(const std::int16_t* pairs, std::int16_t lower_row, V16& upper,
+                              V16& lower) {
+  const V16 both = hn::LoadU(D16(), pairs);
+  lower = hn::MulFixedPoint15(both, hn::Set(D16(), lower_row));
+  upper = hn::Sub(both, lower);
+}
+
+HWY_INLINE V32 weighted(V16 upper, V16 lower, V16 upper_weights, V16 lower_weights) {
+  return hn::Add(hn::WidenMulPairwiseAdd(D32(), upper, upper_weights),
+                 hn::WidenMulPairwiseAdd(D32(), lower, lower_weights));
+}
+
+// Sums of kWeightOne a level, chroma around 0.
+template <bool kPlanar, std::size_t kWindows>
+HWY_INLINE void sample(const SourceRows& rows, const Windows& windows, const ColumnWeights& weights,
+                       std::size_t half, VF& y, VF& u, VF& v) {
+  V16 y0, u0, v0, y1, u1, v1;
+  pick_all<kPlanar, kWindows>(rows, 0, windows, half, y0, u0, v0);
+  pick_all<kPlanar, kWindows>(rows, 1, windows, half, y1, u1, v1);
+  V16 upper, lower;
+  const std::size_t first = half * 2 * kHalfColumns;
+  split_weights(weights.y.data() + first, rows.luma_weight, upper, lower);
+  y = hn::ConvertTo(DF(), weighted(y0, y1, upper, lower));
+  split_weights(weights.chroma.data() + first, rows.chroma_weight, upper, lower);
+  const V32 middle = hn::Set(D32(), 128 * kWeightOne);
+  u = hn::ConvertTo(DF(), hn::Sub(weighted(u0, u1, upper, lower), middle));
+  v = hn::ConvertTo(DF(), hn::Sub(weighted(v0, v1, upper, lower), middle));
+}
+
+HWY_INLINE VF limit(VF value, const Colors& colors) {
+  return hn::Min(hn::Max(value, hn::Set(DF(), colors.low)), hn::Set(DF(), colors.high));
+}
+
+template <bool kFolded>
+HWY_INLINE void to_rgb(const Colors& colors, VF y, VF u, VF v, VF& r, VF& g, VF& b) {
+  const VF gray = hn::MulAdd(y, hn::Set(DF(), colors.y), hn::Set(DF(), colors.base));
+  r = limit(hn::MulAdd(v, hn::Set(DF(), colors.r_v), gray), colors);
+  b = limit(hn::MulAdd(u, hn::Set(DF(), colors.b_u), gray), colors);
+  g = hn::MulAdd(v, hn::Set(DF(), colors.g_v), gray);
+  g = limit(hn::MulAdd(u, hn::Set(DF(), colors.g_u), g), colors);
+  if constexpr (!kFolded) {
+    r = hn::MulAdd(r, hn::Set(DF(), colors.gain[0]), hn::Set(DF(), colors.bias[0]));
+    g = hn::MulAdd(g, hn::Set(DF(), colors.gain[1]), hn::Set(DF(), colors.bias[1]));
+    b = hn::MulAdd(b, hn::Set(DF(), colors.gain[2]), hn::Set(DF(), colors.bias[2]));
+  }
 }
 
 // A vector of floats as elements that are stored: float, half (as its bits) or byte.
-template <class DF>
-hn::Vec<DF> to_elements(DF, float, hn::Vec<DF> value) {
+template <class D>
+hn::Vec<D> to_elements(D, float, hn::Vec<D> value) {
   return value;
 }
-template <class DF>
-hn::Vec<hn::Rebind<std::uint16_t, DF>> to_elements(DF, std::uint16_t, hn::Vec<DF> value) {
-  const hn::Rebind<hwy::float16_t, DF> half;
-  return hn::BitCast(hn::Rebind<std::uint16_t, DF>(), hn::DemoteTo(half, value));
+template <class D>
+hn::Vec<hn::Rebind<std::uint16_t, D>> to_elements(D, std::uint16_t, hn::Vec<D> value) {
+  const hn::Rebind<hwy::float16_t, D> half;
+  return hn::BitCast(hn::Rebind<std::uint16_t, D>(), hn::DemoteTo(half, value));
 }
-template <class DF>
-hn::Vec<hn::Rebind<std::uint8_t, DF>> to_elements(DF, std::uint8_t, hn::Vec<DF> value) {
-  return hn::DemoteTo(hn::Rebind<std::uint8_t, DF>(), hn::NearestInt(value));
-}
-
-// The samples that a row's pixels are made of are collected a chunk at a time, by scalar loads: as
-// fast as the gather instructions where those exist, and the same everywhere.
-constexpr std::size_t kChunk = SamplingPlan::kColumnPadding;
-
-// The two neighbours of each of a vector's pixels, as 16-bit lanes with 7 fraction bits.
-template <class D16>
-struct Pairs {
-  hn::Vec<D16> y, u, v;
-};
-
-// From rows that were blended as a whole: for pictures of which most samples are used.
-struct BlendedRows {
-  const std::int16_t* luma_row;
-  const std::int16_t* chroma_row;
-  HWY_ALIGN std::uint32_t luma[kChunk] = {};
-  HWY_ALIGN std::uint64_t chroma[kChunk] = {};  // (U, V) of the left and of the right neighbour.
-
-  void collect(const std::uint16_t* luma_index, const std::uint16_t* chroma_index,
-               std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) {
-      std::memcpy(&luma[i], luma_row + luma_index[i], sizeof luma[i]);
-      std::memcpy(&chroma[i], chroma_row + 2 * chroma_index[i], sizeof chroma[i]);
-    }
-  }
-
-  template <class D32>
-  auto pairs(D32 d32, std::size_t i) const {
-    const hn::Repartition<std::int16_t, D32> d16;
-    hn::Vec<D32> left, right;
-    hn::LoadInterleaved2(d32, reinterpret_cast<const std::uint32_t*>(chroma + i), left, right);
-    return Pairs<decltype(d16)>{
-        .y = hn::BitCast(d16, hn::LoadU(d32, luma + i)),
-        .u = hn::OddEven(hn::BitCast(d16, hn::ShiftLeft<16>(right)), hn::BitCast(d16, left)),
-        .v = hn::OddEven(hn::BitCast(d16, right), hn::BitCast(d16, hn::ShiftRight<16>(left)))};
-  }
-};
-
-// Neighbours of the upper row in the low half of `bytes` and of the lower row in the high half,
-// widened and blended.
-template <class D32>
-auto blend_quad(D32 d32, hn::Vec<D32> bytes, std::int16_t weight) {
-  const hn::Repartition<std::int16_t, D32> d16;
-  const auto low = hn::Set(d32, 0xffu);
-  const auto widen = [&](hn::Vec<D32> pair) HWY_ATTR {  // bytes 0 and 1 to 16-bit lanes
-    const auto second = hn::ShiftLeft<8>(hn::AndNot(low, pair));
-    return hn::BitCast(d16, hn::Or(hn::And(pair, low), second));
-  };
-  const auto upper = widen(hn::And(bytes, hn::Set(d32, 0xffffu)));
-  const auto lower = widen(hn::ShiftRight<16>(bytes));
-  const auto difference = hn::ShiftLeft<kFraction>(hn::Sub(lower, upper));
-  return hn::Add(hn::ShiftLeft<kFraction>(upper),
-                 hn::MulFixedPoint15(difference, hn::Set(d16, weight)));
+template <class D>
+hn::Vec<hn::Rebind<std::uint8_t, D>> to_elements(D, std::uint8_t, hn::Vec<D> value) {
+  return hn::DemoteTo(hn::Rebind<std::uint8_t, D>(), hn::NearestInt(value));
 }
 
-// From the frame's rows themselves, blended after they were collected: for pictures that shrink so
-// much that most samples are used by no pixel. Rows begin at the crop's edge; [0] is the upper one.
-struct FrameRows {
-  std::array<const std::uint8_t*, 2> luma_rows;
-  std::int16_t luma_weight;
-  HWY_ALIGN std::uint32_t luma[kChunk] = {};
+// Stores `count` pixels of a vector at pixel `x` of a row that begins at out[0] and, when planar,
+// out[1] and out[2].
+template <class T>
+HWY_INLINE void store_pixels(VF first, VF second, VF third, bool interleaved,
+                             const std::array<T*, 3>& out, std::size_t x, std::size_t count) {
+  const hn::Rebind<T, DF> d;
+  const auto a = to_elements(DF(), T{}, first);
+  const auto b = to_elements(DF(), T{}, second);
+  const auto c = to_elements(DF(), T{}, third);
+  if (interleaved) {
+    if (count >= kLanes) return hn::StoreInterleaved3(a, b, c, d, out[0] + 3 * x);
+    HWY_ALIGN T last[3 * kLanes];
+    hn::StoreInterleaved3(a, b, c, d, last);
+    std::memcpy(out[0] + 3 * x, last, 3 * count * sizeof(T));
+  } else if (count >= kLanes) {
+    hn::StoreU(a, d, out[0] + x);
+    hn::StoreU(b, d, out[1] + x);
+    hn::StoreU(c, d, out[2] + x);
+  } else {
+    hn::StoreN(a, d, out[0] + x, count);
+    hn::StoreN(b, d, out[1] + x, count);
+    hn::StoreN(c, d, out[2] + x, count);
+  }
+}
 
-  void collect_luma(const std::uint16_t* index, std::size_t count) {
-    gather_quads(luma_rows, index, count, luma);
-  }
-  static void gather_quads(const std::array<const std::uint8_t*, 2>& rows,
-                           const std::uint16_t* index, std::size_t count, std::uint32_t* quads) {
-    for (std::size_t i = 0; i < count; ++i) {
-      std::uint16_t upper, lower;
-      std::memcpy(&upper, rows[0] + index[i], sizeof upper);
-      std::memcpy(&lower, rows[1] + index[i], sizeof lower);
-      quads[i] = upper | (std::uint32_t{lower} << 16);
-    }
-  }
+// What is the same for all rows.
+struct Picture {
+  const SamplingPlan& plan;
+  const TensorTarget& target;
+  Colors colors;
 };
 
-struct Nv12Rows : FrameRows {
-  std::array<const std::uint8_t*, 2> chroma_rows;
-  std::int16_t chroma_weight;
-  HWY_ALIGN std::uint64_t chroma[kChunk] = {};
-
-  void collect(const std::uint16_t* luma_index, const std::uint16_t* chroma_index,
-               std::size_t count) {
-    collect_luma(luma_index, count);
-    for (std::size_t i = 0; i < count; ++i) {
-      std::uint32_t upper, lower;
-      std::memcpy(&upper, chroma_rows[0] + 2 * chroma_index[i], sizeof upper);
-      std::memcpy(&lower, chroma_rows[1] + 2 * chroma_index[i], sizeof lower);
-      chroma[i] = upper | (std::uint64_t{lower} << 32);
-    }
-  }
-
-  template <class D32>
-  auto pairs(D32 d32, std::size_t i) const {
-    const hn::Repartition<std::int16_t, D32> d16;
-    const auto weight = hn::Set(d16, chroma_weight);
-    const auto every_other = hn::Set(d32, 0x00ff00ffu);
-    hn::Vec<D32> upper, lower;  // U, V, U, V of the two neighbours
-    hn::LoadInterleaved2(d32, reinterpret_cast<const std::uint32_t*>(chroma + i), upper, lower);
-    const auto blend = [&](hn::Vec<D32> a, hn::Vec<D32> b) HWY_ATTR {
-      const auto first = hn::BitCast(d16, hn::And(a, every_other));
-      const auto second = hn::BitCast(d16, hn::And(b, every_other));
-      const auto difference = hn::ShiftLeft<kFraction>(hn::Sub(second, first));
-      return hn::Add(hn::ShiftLeft<kFraction>(first), hn::MulFixedPoint15(difference, weight));
-    };
-    return Pairs<decltype(d16)>{.y = blend_quad(d32, hn::LoadU(d32, luma + i), luma_weight),
-                                .u = blend(upper, lower),
-                                .v = blend(hn::ShiftRight<8>(upper), hn::ShiftRight<8>(lower))};
-  }
-};
-
-struct I420Rows : FrameRows {
-  std::array<const std::uint8_t*, 2> u_rows, v_rows;
-  std::int16_t chroma_weight;
-  HWY_ALIGN std::uint32_t u[kChunk] = {};
-  HWY_ALIGN std::uint32_t v[kChunk] = {};
-
-  void collect(const std::uint16_t* luma_index, const std::uint16_t* chroma_index,
-               std::size_t count) {
-    collect_luma(luma_index, count);
-    gather_quads(u_rows, chroma_index, count, u);
-    gather_quads(v_rows, chroma_index, count, v);
-  }
-
-  template <class D32>
-  auto pairs(D32 d32, std::size_t i) const {
-    return Pairs<hn::Repartition<std::int16_t, D32>>{
-        .y = blend_quad(d32, hn::LoadU(d32, luma + i), luma_weight),
-        .u = blend_quad(d32, hn::LoadU(d32, u + i), chroma_weight),
-        .v = blend_quad(d32, hn::LoadU(d32, v + i), chroma_weight)};
-  }
-};
-
-// One row of pixels, from its neighbours to the tensor. `out` has the row's first element of each
-// stored channel; interleaved: out[0] the row's first element.
-template <class T, class Rows>
-void store_row(const SamplingPlan& plan, const Channels& channels, const TensorTarget& target,
-               Rows& rows, std::array<T*, 3> out) {
-  const hn::ScalableTag<float> df;
-  const hn::RebindToSigned<decltype(df)> d32;
-  const hn::RebindToUnsigned<decltype(df)> du32;
-  const hn::Repartition<std::int16_t, decltype(df)> d16;
-  const std::size_t lanes = hn::Lanes(df);
-  const auto width = static_cast<std::size_t>(plan.box.scaled_width);
-
+// One row of pixels.
+template <class T, bool kFolded, bool kPlanar, std::size_t kWindows>
+void store_row(const Picture& picture, const SourceRows& source, const std::array<T*, 3>& to) {
   // Copies: what is stored could alias what is behind the references.
-  const Channels ch = channels;
-  const bool interleaved = target.interleaved;
-  const bool bgr = target.bgr;
-  const std::uint32_t* const luma_weights = plan.luma_columns.weights.data();
-  const std::uint32_t* const chroma_weights = plan.chroma_columns.weights.data();
-  const auto limit = [&](hn::Vec<decltype(df)> value, const Channel& c) HWY_ATTR {
-    return hn::Min(hn::Max(value, hn::Set(df, c.low)), hn::Set(df, c.high));
-  };
+  const Colors colors = picture.colors;
+  const SourceRows rows = source;
+  std::array<T*, 3> out = to;
+  const bool interleaved = picture.target.interleaved;
+  const bool swapped = picture.target.bgr && interleaved;
+  if (picture.target.bgr && !interleaved) std::swap(out[0], out[2]);
+  const SamplingPlan& plan = picture.plan;
+  const auto width = static_cast<std::size_t>(plan.box.scaled_width);
+  Windows windows{plan.windows.data(), plan.luma_windows, plan.chroma_windows};
+  const ColumnWeights* weights = plan.weights.data();
 
-  for (std::size_t start = 0; start < width; start += kChunk) {
-    const std::size_t count = std::min(kChunk, width - start);
-    rows.collect(plan.luma_columns.index.data() + start, plan.chroma_columns.index.data() + start,
-                 count);
-    for (std::size_t i = 0; i < count; i += lanes) {
-      const std::size_t x = start + i;
-      const auto y_weights = hn::BitCast(d16, hn::LoadU(du32, luma_weights + x));
-      const auto uv_weights = hn::BitCast(d16, hn::LoadU(du32, chroma_weights + x));
-      const auto pairs = rows.pairs(du32, i);
-      const auto y = hn::ConvertTo(df, hn::WidenMulPairwiseAdd(d32, pairs.y, y_weights));
-      const auto u = hn::ConvertTo(df, hn::WidenMulPairwiseAdd(d32, pairs.u, uv_weights));
-      const auto v = hn::ConvertTo(df, hn::WidenMulPairwiseAdd(d32, pairs.v, uv_weights));
-
-      auto r = hn::MulAdd(v, hn::Set(df, ch.r.v), hn::Set(df, ch.r.base));
-      auto g = hn::MulAdd(v, hn::Set(df, ch.g.v), hn::Set(df, ch.g.base));
-      auto b = hn::MulAdd(u, hn::Set(df, ch.b.u), hn::Set(df, ch.b.base));
-      g = hn::MulAdd(u, hn::Set(df, ch.g.u), g);
-      r = limit(hn::MulAdd(y, hn::Set(df, ch.r.y), r), ch.r);
-      g = limit(hn::MulAdd(y, hn::Set(df, ch.g.y), g), ch.g);
-      b = limit(hn::MulAdd(y, hn::Set(df, ch.b.y), b), ch.b);
-      const hn::Rebind<T, decltype(df)> dt;
-      const auto first = to_elements(df, T{}, bgr ? b : r);
-      const auto second = to_elements(df, T{}, g);
-      const auto third = to_elements(df, T{}, bgr ? r : b);
-      const std::size_t left_over = count - i;
-      if (interleaved) {
-        if (left_over >= lanes) {
-          hn::StoreInterleaved3(first, second, third, dt, out[0] + 3 * x);
-        } else {
-          HWY_ALIGN T last[3 * hn::MaxLanes(df)];
-          hn::StoreInterleaved3(first, second, third, dt, last);
-          std::memcpy(out[0] + 3 * x, last, 3 * left_over * sizeof(T));
-        }
-      } else if (left_over >= lanes) {
-        hn::StoreU(first, dt, out[0] + x);
-        hn::StoreU(second, dt, out[1] + x);
-        hn::StoreU(third, dt, out[2] + x);
-      } else {
-        hn::StoreN(first, dt, out[0] + x, left_over);
-        hn::StoreN(second, dt, out[1] + x, left_over);
-        hn::StoreN(third, dt, out[2] + x, left_over);
-      }
+  for (std::size_t x = 0; x < width; x += kStepColumns) {
+    for (std::size_t at = x; at < std::min(x + kStepColumns, width); at += kLanes) {
+      const std::size_t half = (at - x) / kHalfColumns;
+      VF y, u, v, r, g, b;
+      sample<kPlanar, kWindows>(rows, windows, *weights, half, y, u, v);
+      to_rgb<kFolded>(colors, y, u, v, r, g, b);
+      store_pixels<T>(swapped ? b : r, g, swapped ? r : b, interleaved, out, at, width - at);
     }
+    windows.first += kWindows;
+    ++weights;
   }
+}
+
+template <class T>
+using StoreRow = void (*)(const Picture&, const SourceRows&, const std::array<T*, 3>&);
+
+template <class T, bool kFolded, bool kPlanar>
+StoreRow<T> choose_row(std::size_t windows_per_step) {
+  if (windows_per_step == 1) return store_row<T, kFolded, kPlanar, 1>;
+  return windows_per_step == 2 ? store_row<T, kFolded, kPlanar, 2>
+                               : store_row<T, kFolded, kPlanar, 4>;
+}
+
+template <class T, bool kFolded>
+StoreRow<T> choose_row(std::size_t windows_per_step, bool planar) {
+  return planar ? choose_row<T, kFolded, true>(windows_per_step)
+                : choose_row<T, kFolded, false>(windows_per_step);
 }
 
 template <class T>
@@ -372,61 +303,29 @@ struct Canvas {
 
 template <class T>
 void run(const SamplingPlan& plan, const Yuv420Source& source, const YuvCoefficients& coefficients,
-         const TensorTarget& target, std::int16_t* luma_row, std::int16_t* chroma_row) {
+         const TensorTarget& target) {
   const Letterbox& box = plan.box;
-  const Channels channels = make_channels(coefficients, target);
   const auto width = static_cast<std::size_t>(box.input_width);
   const auto plane = width * static_cast<std::size_t>(box.input_height);
   const auto pad_x = static_cast<std::size_t>(box.pad_x);
   const auto scaled = static_cast<std::size_t>(box.scaled_width);
-  const auto crop_x = static_cast<std::size_t>(box.crop.x);
-  const auto crop_width = static_cast<std::size_t>(box.crop.width);
   const std::size_t pixel = target.interleaved ? 3 : 1;
   const Canvas<T> canvas(target, plane);
-  // Where a row is blended faster as a whole than at the pixels that need it.
-  const bool shrinks = crop_width >= 4 && 2 * crop_width >= 5 * scaled;
 
-  const auto row_of = [&](std::size_t p, std::int32_t row, std::size_t x) {
-    return source.planes[p] + static_cast<std::size_t>(row) * source.strides[p] + x;
-  };
+  const bool folded = is_uniform(target.gain) && is_uniform(target.bias);
+  const Picture picture{plan, target, make_colors(coefficients, target, folded)};
+  const bool planar = !source.interleaved_chroma;
+  const StoreRow<T> store = folded ? choose_row<T, true>(plan.windows_per_step, planar)
+                                   : choose_row<T, false>(plan.windows_per_step, planar);
 
+  RowCursor cursor(plan, source);
   std::size_t at = static_cast<std::size_t>(box.pad_y) * width;
   canvas.pad(0, at);
   for (std::size_t i = 0; i < static_cast<std::size_t>(box.scaled_height); ++i, at += width) {
-    const RowTap luma = plan.luma_rows[i];
-    const RowTap chroma = plan.chroma_rows[i];
+    const SourceRows rows = cursor.at(i);
     canvas.pad(at, pad_x);
     T* first = canvas.data + pixel * (at + pad_x);
-    const std::array<T*, 3> out{first, first + plane, first + 2 * plane};
-    if (shrinks) {
-      const auto both = [&](std::size_t p, const RowTap& tap, std::size_t x) {
-        return std::array{row_of(p, tap.first, x), row_of(p, tap.second, x)};
-      };
-      if (source.interleaved_chroma) {
-        Nv12Rows rows{{both(0, luma, crop_x), luma.weight}, both(1, chroma, crop_x), chroma.weight};
-        store_row<T>(plan, channels, target, rows, out);
-      } else {
-        I420Rows rows{{both(0, luma, crop_x), luma.weight},
-                      both(1, chroma, crop_x / 2),
-                      both(2, chroma, crop_x / 2),
-                      chroma.weight};
-        store_row<T>(plan, channels, target, rows, out);
-      }
-    } else {
-      blend_row(row_of(0, luma.first, crop_x), row_of(0, luma.second, crop_x), luma.weight,
-                crop_width, luma_row);
-      if (source.interleaved_chroma) {
-        blend_row(row_of(1, chroma.first, crop_x), row_of(1, chroma.second, crop_x), chroma.weight,
-                  crop_width, chroma_row);
-      } else {
-        blend_rows_interleaved(
-            row_of(1, chroma.first, crop_x / 2), row_of(1, chroma.second, crop_x / 2),
-            row_of(2, chroma.first, crop_x / 2), row_of(2, chroma.second, crop_x / 2),
-            chroma.weight, crop_width / 2, chroma_row);
-      }
-      BlendedRows rows{luma_row, chroma_row};
-      store_row<T>(plan, channels, target, rows, out);
-    }
+    store(picture, rows, {first, first + plane, first + 2 * plane});
     canvas.pad(at + pad_x + scaled, width - pad_x - scaled);
   }
   canvas.pad(at, plane - at);
@@ -435,15 +334,14 @@ void run(const SamplingPlan& plan, const Yuv420Source& source, const YuvCoeffici
 }  // namespace
 
 void yuv420_to_tensor_target(const SamplingPlan& plan, const Yuv420Source& source,
-                             const YuvCoefficients& color, const TensorTarget& target,
-                             std::int16_t* luma_row, std::int16_t* chroma_row) {
+                             const YuvCoefficients& color, const TensorTarget& target) {
   switch (target.element) {
     case TensorElement::kFloat32:
-      return run<float>(plan, source, color, target, luma_row, chroma_row);
+      return run<float>(plan, source, color, target);
     case TensorElement::kFloat16:
-      return run<std::uint16_t>(plan, source, color, target, luma_row, chroma_row);
+      return run<std::uint16_t>(plan, source, color, target);
     case TensorElement::kUint8:
-      return run<std::uint8_t>(plan, source, color, target, luma_row, chroma_row);
+      return run<std::uint8_t>(plan, source, color, target);
   }
 }
 
@@ -472,10 +370,8 @@ void store_elements(TensorElement element, std::span<const float> values, void* 
 }
 
 void yuv420_to_tensor(const SamplingPlan& plan, const Yuv420Source& source,
-                      const YuvCoefficients& color, const TensorTarget& target,
-                      std::int16_t* luma_row, std::int16_t* chroma_row) {
-  HWY_DYNAMIC_DISPATCH(yuv420_to_tensor_target)
-  (plan, source, color, target, luma_row, chroma_row);
+                      const YuvCoefficients& color, const TensorTarget& target) {
+  HWY_DYNAMIC_DISPATCH(yuv420_to_tensor_target)(plan, source, color, target);
 }
 
 }  // namespace penstock

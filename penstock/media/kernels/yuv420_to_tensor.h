@@ -2,11 +2,11 @@
 //
 // The host kernel of the preprocessor: NV12 or I420 to a tensor in one sweep over the frame.
 //
-// Per output row the two source rows of each plane are blended into one row of 16-bit fixed point
-// (7 fraction bits), then columns are gathered from it, weighted, turned into RGB, clamped to
-// 0..255, normalised and stored. Source rows are visited in ascending order and never written; the
-// scratch is two rows, one of luma and one of interleaved chroma. Dispatched at run time to the
-// best vector instructions of the processor.
+// Eight pixels at a step: the neighbours of each are shuffled out of windows of the two source
+// rows, weighted and summed in 32-bit fixed point, turned into RGB, clamped to 0..255, normalised
+// and stored. Source rows are visited in ascending order and never written, no byte outside the
+// crop's rows is read, and there is no scratch. Dispatched at run time to the best vector
+// instructions of the processor.
 #pragma once
 
 #include <array>
@@ -44,14 +44,8 @@ struct TensorTarget {
 /// `values` stored as `element`, at the start of `out`.
 void store_elements(TensorElement element, std::span<const float> values, void* out);
 
-/// Samples of one scratch row for a crop of this width.
-constexpr std::size_t scratch_row_samples(int crop_width) {
-  return static_cast<std::size_t>(crop_width) + 4;
-}
-
-/// `luma_row` and `chroma_row` are scratch of scratch_row_samples() each.
+/// `plan` was made for the source's kind of chroma.
 void yuv420_to_tensor(const SamplingPlan& plan, const Yuv420Source& source,
-                      const YuvCoefficients& color, const TensorTarget& target,
-                      std::int16_t* luma_row, std::int16_t* chroma_row);
+                      const YuvCoefficients& color, const TensorTarget& target);
 
 }  // namespace penstock
