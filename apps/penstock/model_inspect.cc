@@ -116,7 +116,12 @@ int inspect_prepared(const std::filesystem::path& path, bool json) {
   if (!manifest->keypoints.empty()) facts.list("keypoints", manifest->keypoints);
   facts.text("threshold", str_format("{:.6g}", manifest->threshold));
   facts.text("iou_threshold", str_format("{:.6g}", manifest->iou_threshold));
-  if (manifest->task == "classification" || manifest->task == "semantic-segmentation") {
+  if (manifest->family == "db-text") {
+    facts.text("pixel_threshold", str_format("{:.6g}", manifest->pixel_threshold));
+    facts.text("unclip_ratio", str_format("{:.6g}", manifest->unclip_ratio));
+  }
+  if (manifest->task == "classification" || manifest->task == "semantic-segmentation" ||
+      manifest->task == "text-recognition") {
     facts.text("scores", manifest->scores == ScoreKind::kLogits ? "logits" : "probabilities");
   }
   facts.list("data", manifest->data);

@@ -50,6 +50,10 @@ void say_found(const Manifest& manifest, const InferenceResult& result) {
     say(str_format("classes: {}", result.classes.size()));
     list(result.classes,
          [](const Classification& c) { return str_format("{} {:.3f}", c.label, c.confidence); });
+  } else if (task == "text-recognition") {
+    say(str_format("lines of text: {}", result.texts.size()));
+    list(result.texts,
+         [](const TextLine& line) { return str_format("{} {:.3f}", line.text, line.confidence); });
   } else if (task == "semantic-segmentation") {
     say(str_format("classes in the picture: {}", result.areas.size()));
     list(result.areas,

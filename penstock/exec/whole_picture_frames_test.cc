@@ -168,6 +168,71 @@ TEST_P(P02, GivenAColouredPicture_WhenEmbedded_ThenTheVectorPointsThereWithLengt
   for (const float value : grey.embedding) EXPECT_NEAR(value, 1 / std::sqrt(3.0), 0.01);
 }
 
+TEST_P(P02, GivenATextInAWidePicture_WhenFound_ThenItsGrownBoxIsInTheFrame) {
+  // 128 x 64 becomes 64 x 32 below 16 rows of padding: the text is 24 x 8 at 8, 24 there. It grows
+  // by 24 x 8 x 1.5 / 64 = 4.5 on each side, 9 in the frame.
+  Picture picture = filled(128, 64, kGrey);
+  paint(picture, {16, 16, 48, 16}, 0);
+  paint(picture, {96, 40, 24, 20}, 2);
+  const auto result = look(PictureReader::kRedTexts, picture);
+  ASSERT_EQ(result.objects.size(), 1u);
+  const Detection& text = result.objects[0];
+  EXPECT_EQ(text.label, "text");
+  EXPECT_GT(text.confidence, 0.9f);
+  ASSERT_TRUE(text.rotated);
+  EXPECT_EQ(text.rotated->angle, 0);
+  EXPECT_NEAR(text.rotated->center_x, 40, 1);
+  EXPECT_NEAR(text.rotated->center_y, 24, 1);
+  EXPECT_NEAR(text.rotated->width, 66, 2);
+  EXPECT_NEAR(text.rotated->height, 34, 2);
+  EXPECT_NEAR(text.x, 7, 1);
+  EXPECT_NEAR(text.y, 7, 1);
+  EXPECT_NEAR(text.x + text.width, 73, 1);
+  EXPECT_NEAR(text.y + text.height, 41, 1);
+  EXPECT_TRUE(look(PictureReader::kRedTexts, filled(128, 64, kGrey)).objects.empty());
+}
+
+TEST_P(P02, GivenColouredStripes_WhenRead_ThenTheyAreALineOfLetters) {
+  // Eighths of the width: r r g, nothing, g b b r. Equal neighbours are one letter, parted ones
+  // two.
+  Picture picture = filled(64, 64, kGrey);
+  const int stripes[] = {0, 0, 1, kGrey, 1, 2, 2, 0};
+  for (int i = 0; i < 8; ++i) paint(picture, {8 * i, 0, 8, 64}, stripes[i]);
+  const auto result = look(PictureReader::kColorLetters, picture);
+  ASSERT_EQ(result.texts.size(), 1u);
+  EXPECT_EQ(result.texts[0].text, "rggbr");
+  EXPECT_GT(result.texts[0].confidence, 0.9f);
+  EXPECT_TRUE(look(PictureReader::kColorLetters, filled(64, 64, kGrey)).texts.empty());
+}
+
+TEST_P(P02, GivenRedCells_WhenFacesAreSought_ThenBoxesAndKeypointsLieOnThem) {
+  // Cells of the fine grid are 4 x 4 in the model's 64 x 64, 8 x 8 in the frame; 16 rows of
+  // padding.
+  Picture picture = filled(128, 64, kGrey);
+  paint(picture, {24, 16, 8, 8}, 0);
+  paint(picture, {80, 48, 8, 8}, 0);
+  paint(picture, {48, 16, 8, 8}, 1);
+  const auto result = look(PictureReader::kRedFaces, picture);
+  ASSERT_EQ(result.objects.size(), 2u);
+  const bool swapped = result.objects[0].x > 50;
+  for (const int i : {0, 1}) {
+    const Detection& face = result.objects[static_cast<std::size_t>(swapped ? 1 - i : i)];
+    const float x = i == 0 ? 24 : 80, y = i == 0 ? 16 : 48;
+    EXPECT_EQ(face.label, "face");
+    EXPECT_NEAR(face.x, x, 0.1);
+    EXPECT_NEAR(face.y, y, 0.1);
+    EXPECT_NEAR(face.width, 8, 0.1);
+    EXPECT_NEAR(face.height, 8, 0.1);
+    ASSERT_EQ(face.keypoints.size(), 6u);
+    for (std::size_t k = 0; k < 6; ++k) {
+      EXPECT_NEAR(face.keypoints[k].x, x + 8 * static_cast<float>(k) / 5, 0.1);
+      EXPECT_NEAR(face.keypoints[k].y, y + 8 * static_cast<float>(k) / 5, 0.1);
+      EXPECT_EQ(face.keypoints[k].confidence, 1);
+    }
+  }
+  EXPECT_TRUE(look(PictureReader::kRedFaces, filled(128, 64, kGrey)).objects.empty());
+}
+
 TEST_P(P02, GivenRawOutputs_WhenAskedFor_ThenTheyComeBackAndElseStayOnTheDevice) {
   const Picture picture = filled(64, 64, 2);
   const auto kept = look(PictureReader::kRaw, picture);

@@ -29,6 +29,12 @@ std::optional<PreprocessSpec> family_preprocess(std::string_view family) {
     spec.pad_level = 0.0f;
     return spec;
   }
+  if (family == "blazeface") {
+    spec.scale = 1.0f / 127.5f;
+    spec.mean = {1.0f, 1.0f, 1.0f};
+    spec.pad_level = 0.0f;
+    return spec;
+  }
   if (family.starts_with("yolo")) return spec;
   return std::nullopt;
 }
@@ -43,6 +49,10 @@ std::vector<std::string> usual_keypoints(std::size_t count) {
     names[i] = count == kCoco.size() ? std::string(kCoco[i]) : str_format("keypoint {}", i);
   }
   return names;
+}
+
+std::vector<std::string> face_keypoints() {
+  return {"right eye", "left eye", "nose", "mouth", "right ear", "left ear"};
 }
 
 std::vector<std::string> labels_of_dictionary(std::string_view text) {

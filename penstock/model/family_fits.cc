@@ -292,6 +292,34 @@ FamilyFit fit_semantic(const GuessInput& input) {
   return std::nullopt;
 }
 
+FamilyFit fit_blazeface(const GuessInput& input) {
+  const auto has = [&](std::int64_t anchors, std::int64_t values) {
+    return std::ranges::count_if(input.outputs, [&](const TensorSpec& o) {
+             return rank(o) == 3 && side_of(o, 1) == anchors && side_of(o, 2) == values;
+           }) == 1;
+  };
+  const bool two = input.outputs.size() == 2 && has(896, 1) && has(896, 16);
+  const bool four =
+      input.outputs.size() == 4 && has(512, 1) && has(512, 16) && has(384, 1) && has(384, 16);
+  if (!two && !four) return std::nullopt;
+  return FamilyGuess{.classes = 1,
+                     .keypoints = 6,
+                     .reason = "logits and 16 values of each of BlazeFace's 896 anchors"};
+}
+
+FamilyFit fit_db_text(const GuessInput& input) {
+  const TensorSpec* map = single(input, 4);
+  if (map == nullptr || side_of(*map, 1) != 1 || !is_map(input, *map, 2, 3)) return std::nullopt;
+  return made(*map, 1, "has the probability of text at every pixel");
+}
+
+FamilyFit fit_ctc(const GuessInput& input) {
+  const TensorSpec* output = single(input, 3);
+  if (output == nullptr || has_class_numbers(*output) || side_of(*output, 2) < 2)
+    return std::nullopt;
+  return made(*output, side_of(*output, 2), "has a score a character and blank at every step");
+}
+
 FamilyFit fit_raw(const GuessInput&) {
   return FamilyGuess{.reason = "outputs are kept as they are"};
 }

@@ -37,5 +37,8 @@ FamilyFit fit_classification(const GuessInput& input);
 FamilyFit fit_semantic(const GuessInput& input);
 FamilyFit fit_embedding(const GuessInput& input);
 FamilyFit fit_raw(const GuessInput& input);
+FamilyFit fit_blazeface(const GuessInput& input);
+FamilyFit fit_db_text(const GuessInput& input);
+FamilyFit fit_ctc(const GuessInput& input);
 
 }  // namespace penstock

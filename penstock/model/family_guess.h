@@ -67,6 +67,9 @@ std::optional<PreprocessSpec> family_preprocess(std::string_view family);
 /// COCO's names for 17, else "keypoint 0", ...
 std::vector<std::string> usual_keypoints(std::size_t count);
 
+/// BlazeFace's six, in its order; left and right are the person's own.
+std::vector<std::string> face_keypoints();
+
 /// "{0: 'person', 1: 'car'}" as Ultralytics writes it: the values in the order of keys 0, 1, ...;
 /// empty when it is anything else.
 std::vector<std::string> labels_of_dictionary(std::string_view text);

@@ -18,11 +18,13 @@
 
 namespace penstock {
 
-inline constexpr std::array<std::string_view, 8> kTasks{
-    "detection",      "instance-segmentation", "pose",      "oriented-detection",
-    "classification", "semantic-segmentation", "embedding", "raw"};
+inline constexpr std::array<std::string_view, 9> kTasks{
+    "detection",       "instance-segmentation", "pose",      "oriented-detection",
+    "classification",  "semantic-segmentation", "embedding", "raw",
+    "text-recognition"};
 
 inline constexpr int kMaxTopK = 100;
+inline constexpr float kMaxUnclipRatio = 10;
 /// So that 300 objects' keypoints stay a compact record (contract A01: 256 KiB).
 inline constexpr std::size_t kMaxKeypoints = 72;
 
@@ -57,12 +59,16 @@ struct Manifest {
   float threshold = 0.4f;
   float iou_threshold = 0.5f;
   bool class_agnostic = false;                   ///< NMS over all classes at once.
-  ScoreKind scores = ScoreKind::kProbabilities;  ///< Classification and semantic segmentation.
+  ScoreKind scores = ScoreKind::kProbabilities;  ///< Of classes and of characters.
   int top_k = 5;                                 ///< Classes that are told, 1..100.
   std::vector<std::string> keypoints;            ///< Their names in order; pose only.
-  bool normalise = false;                        ///< Embeddings are divided by their length.
-  std::string licence;                           ///< Licence and confidence in it, for the user.
-  std::vector<std::string> weaknesses;           ///< Known ones of the model, for the user.
+  /// Of the family db-text: what makes a pixel one of a text's, 0..1, and how far a text's box
+  /// grows beyond such pixels, as a multiple of its area over its perimeter, 0..kMaxUnclipRatio.
+  float pixel_threshold = 0.3f;
+  float unclip_ratio = 1.5f;
+  bool normalise = false;               ///< Embeddings are divided by their length.
+  std::string licence;                  ///< Licence and confidence in it, for the user.
+  std::vector<std::string> weaknesses;  ///< Known ones of the model, for the user.
 };
 
 /// `path` is a manifest.json or a folder holding one; names go through find_model first. Messages

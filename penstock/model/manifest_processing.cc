@@ -141,7 +141,8 @@ void read_postprocess(JsonObject& root, Manifest& manifest) {
       json_choose(errors, "task", manifest.task, kTasks, ErrorKind::kUnsupported);
   const std::string_view name = kTasks[task];
   const bool boxes = task < 4;
-  const bool classes = name == "classification" || name == "semantic-segmentation";
+  const bool scored =
+      name == "classification" || name == "semantic-segmentation" || name == "text-recognition";
   JsonObject post = json_child(root, "postprocess");
   std::string scores = "probabilities";
   if (boxes) {
@@ -152,12 +153,21 @@ void read_postprocess(JsonObject& root, Manifest& manifest) {
     manifest.threshold = name == "semantic-segmentation" ? 0.5f : 0.0f;
     post.allow("threshold", manifest.threshold);
   }
-  if (classes) post.require("scores", scores);
+  if (scored) post.require("scores", scores);
   if (name == "classification") post.allow("top_k", manifest.top_k);
   if (name == "pose") post.require("keypoints", manifest.keypoints);
   if (name == "embedding") post.allow("normalise", manifest.normalise);
+  if (manifest.family == "db-text") {
+    post.allow("pixel_threshold", manifest.pixel_threshold);
+    post.allow("unclip_ratio", manifest.unclip_ratio);
+  }
   post.finish();
   if (errors.first) return;
+  check_unit_interval(post, "pixel_threshold", manifest.pixel_threshold);
+  if (!(manifest.unclip_ratio >= 0.0f && manifest.unclip_ratio <= kMaxUnclipRatio)) {
+    errors.report(ErrorKind::kCorrupt, str_format("'{}' must be in 0..{}",
+                                                  post.path_of("unclip_ratio"), kMaxUnclipRatio));
+  }
   check_unit_interval(post, "threshold", manifest.threshold);
   check_unit_interval(post, "iou_threshold", manifest.iou_threshold);
   constexpr std::array<std::string_view, 2> kScores{"probabilities", "logits"};

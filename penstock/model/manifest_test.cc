@@ -140,6 +140,11 @@ TEST(M01, GivenEachTask_WhenParsed_ThenItsPostprocessingIsReadAndNoOther) {
   EXPECT_EQ(message("raw", "{}"), "accepted");
   EXPECT_EQ(message("semantic-segmentation", R"({"scores": "probabilities"})"), "accepted");
 
+  const auto text = with_task("text-recognition", R"({"scores": "probabilities"})");
+  ASSERT_TRUE(text) << text.error().message();
+  EXPECT_EQ(text->manifest.threshold, 0.0f);
+  EXPECT_THAT(message("text-recognition", "{}"), HasSubstr("postprocess.scores"));
+
   EXPECT_THAT(message("detection", "{}"), HasSubstr("postprocess.threshold"));
   EXPECT_THAT(message("pose", R"({"threshold": 0.2, "iou_threshold": 0.7})"),
               HasSubstr("postprocess.keypoints"));
@@ -152,6 +157,32 @@ TEST(M01, GivenEachTask_WhenParsed_ThenItsPostprocessingIsReadAndNoOther) {
   EXPECT_THAT(message("embedding", R"({"iou_threshold": 0.5})"),
               HasSubstr("postprocess.iou_threshold"));
   EXPECT_THAT(message("dancing", "{}"), HasSubstr("instance-segmentation"));
+}
+
+TEST(M01, GivenATextDetector_WhenParsed_ThenItsOwnSettingsAreReadAndOthersHaveNone) {
+  const auto parsed = [](const std::string& family, const std::string& more) {
+    std::string json = replaced(golden("schema2.json"), "\"family\": \"nanodet\"",
+                                "\"family\": \"" + family + "\"");
+    json = replaced(json, "\"postprocess\": {", "\"postprocess\": {" + more);
+    return parse_manifest(json);
+  };
+  const auto message = [&](const std::string& family, const std::string& more) {
+    const auto read = parsed(family, more);
+    return read ? std::string("accepted") : read.error().message();
+  };
+  const auto text = parsed("db-text", R"("pixel_threshold": 0.25, "unclip_ratio": 2, )");
+  ASSERT_TRUE(text) << text.error().message();
+  EXPECT_EQ(text->manifest.pixel_threshold, 0.25f);
+  EXPECT_EQ(text->manifest.unclip_ratio, 2.0f);
+  const auto usual = parsed("db-text", "");
+  ASSERT_TRUE(usual) << usual.error().message();
+  EXPECT_EQ(usual->manifest.pixel_threshold, 0.3f);
+  EXPECT_EQ(usual->manifest.unclip_ratio, 1.5f);
+  EXPECT_THAT(message("db-text", R"("pixel_threshold": 1.5, )"),
+              HasSubstr("postprocess.pixel_threshold"));
+  EXPECT_THAT(message("db-text", R"("unclip_ratio": -1, )"), HasSubstr("postprocess.unclip_ratio"));
+  EXPECT_THAT(message("db-text", R"("unclip_ratio": 11, )"), HasSubstr("0..10"));
+  EXPECT_THAT(message("nanodet", R"("unclip_ratio": 2, )"), HasSubstr("unclip_ratio"));
 }
 
 TEST(M01, GivenConstantsAndProviderOptions_WhenParsed_ThenTheyAreRead) {

@@ -60,7 +60,11 @@ void write_postprocess(JsonWriter& out, const Manifest& manifest) {
     out.key("iou_threshold").number(manifest.iou_threshold);
     if (manifest.class_agnostic) out.key("class_agnostic").boolean(true);
   }
-  if (task == "classification" || task == "semantic-segmentation") {
+  if (manifest.family == "db-text") {
+    out.key("pixel_threshold").number(manifest.pixel_threshold);
+    out.key("unclip_ratio").number(manifest.unclip_ratio);
+  }
+  if (task == "classification" || task == "semantic-segmentation" || task == "text-recognition") {
     out.key("scores").string(manifest.scores == ScoreKind::kLogits ? "logits" : "probabilities");
   }
   if (task == "classification") out.key("top_k").number(manifest.top_k);

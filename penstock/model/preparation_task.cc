@@ -17,7 +17,7 @@ bool finds_boxes(std::string_view task) {
   return std::ranges::find(kTasks, task) - kTasks.begin() < 4;
 }
 bool has_scores(std::string_view task) {
-  return task == "classification" || task == "semantic-segmentation";
+  return task == "classification" || task == "semantic-segmentation" || task == "text-recognition";
 }
 
 /// The family that is said and the task that is said, of which the weaker gives way to a flag.
@@ -80,6 +80,8 @@ Result<FamilyGuess> said_family(const PlanState& state, GuessInput input,
 }
 
 std::string usual_label(const PlanState& state, std::size_t i) {
+  if (state.manifest().family == "blazeface") return "face";
+  if (state.manifest().family == "db-text") return "text";
   if (state.manifest().task == "pose" && state.guess.keypoints == 17) return "person";
   return str_format("class {}", i);
 }
@@ -120,9 +122,11 @@ Result<void> take_keypoints(PlanState& state) {
     return contradiction(
         str_format("{} keypoints ({}), but the outputs have {}", *count, count.source, found));
   }
-  manifest.keypoints = names ? *names : usual_keypoints(found);
+  const bool face = manifest.family == "blazeface";
+  manifest.keypoints = names ? *names : face ? face_keypoints() : usual_keypoints(found);
   state.note(str_format("keypoints: {} ({})", found,
                         names         ? names.source
+                        : face        ? "BlazeFace's names"
                         : found == 17 ? "COCO's names, as is usual for 17"
                                       : "no names given; give --keypoints FILE"));
   return {};
@@ -152,15 +156,20 @@ Result<void> take_scores(PlanState& state) {
   return {};
 }
 
+/// What the family's authors take, else what is usual.
+float usual_threshold(const Manifest& manifest) {
+  if (manifest.family == "db-text") return 0.6f;
+  if (manifest.family == "blazeface") return 0.5f;
+  if (finds_boxes(manifest.task)) return 0.25f;
+  return manifest.task == "semantic-segmentation" ? 0.5f : 0.0f;
+}
+
 void take_thresholds(PlanState& state) {
   Manifest& manifest = state.manifest();
   const bool boxes = finds_boxes(manifest.task);
   const auto& [score, overlap] = std::tie(state.said.threshold, state.said.iou_threshold);
-  manifest.threshold = score                                      ? *score
-                       : boxes                                    ? 0.25f
-                       : manifest.task == "semantic-segmentation" ? 0.5f
-                                                                  : 0.0f;
-  manifest.iou_threshold = overlap ? *overlap : 0.45f;
+  manifest.threshold = score ? *score : usual_threshold(manifest);
+  manifest.iou_threshold = overlap ? *overlap : manifest.family == "blazeface" ? 0.3f : 0.45f;
   if (!boxes && !has_scores(manifest.task)) return;
   state.note(str_format("threshold: score {:.6g} ({}){}", manifest.threshold,
                         score ? score.source : "usual",
@@ -219,6 +228,12 @@ Result<void> plan_labels(PlanState& state) {
     }
     manifest.labels = *said;
     state.note(str_format("labels: {} ({})", said->size(), said.source));
+    return {};
+  }
+  if (manifest.task == "text-recognition") {
+    ask_later(state,
+              "the file names no characters; give --labels FILE, one a line, the first for "
+              "the blank");
     return {};
   }
   if (classes == 0 && manifest.task != "pose") {

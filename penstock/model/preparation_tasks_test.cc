@@ -141,6 +141,59 @@ TEST_F(M02, GivenWholePictureModels_WhenPlannedWithTheirFlags_ThenEachHasItsSett
   EXPECT_EQ(mask->manifest.scores, ScoreKind::kProbabilities);
 }
 
+TEST_F(M02, GivenBlazeFacesOutputs_WhenPlanned_ThenTheyAreKnownWithTheirPreprocessingAndNames) {
+  const std::vector<std::vector<Dims>> forms{{{1, 512, 1}, {1, 384, 1}, {1, 512, 16}, {1, 384, 16}},
+                                             {{1, 896, 16}, {1, 896, 1}}};
+  for (const auto& outputs : forms) {
+    const auto face = plan({.outputs = outputs, .input = {1, 128, 128, 3}});
+    ASSERT_TRUE(face) << face.error().message();
+    EXPECT_EQ(face->manifest.family, "blazeface");
+    EXPECT_EQ(face->manifest.task, "pose");
+    EXPECT_THAT(face->manifest.labels, ElementsAre("face"));
+    EXPECT_THAT(face->manifest.keypoints,
+                ElementsAre("right eye", "left eye", "nose", "mouth", "right ear", "left ear"));
+    const PreprocessSpec& pre = face->manifest.preprocess;
+    EXPECT_FLOAT_EQ(255 * pre.scale - pre.mean[0], 1);
+    EXPECT_EQ(pre.fit, Fit::kLetterboxCenter);
+    EXPECT_EQ(pre.pad_level, 0);
+  }
+  // A scale that is said comes without the usual mean.
+  PrepareOptions options;
+  options.scale = 1.0f / 255;
+  const auto scaled = plan({.outputs = forms[1], .input = {1, 128, 128, 3}}, options);
+  ASSERT_TRUE(scaled) << scaled.error().message();
+  EXPECT_EQ(scaled->manifest.preprocess.mean[0], 0);
+  EXPECT_THAT(refusal({.outputs = {{1, 512, 1}, {1, 512, 1}, {1, 512, 16}, {1, 384, 16}}}),
+              HasSubstr("no known family"));
+}
+
+TEST_F(M02, GivenTextModels_WhenPlanned_ThenTheFlagTellsThemAndLabelsAreTheCharacters) {
+  PrepareOptions options = usual_input();
+  const Model map{.outputs = {{"N", 1, "h", "w"}}, .ends_in = {"Sigmoid"}};
+  // Probabilities of one channel are a foreground's to those who are not told.
+  EXPECT_EQ(refusal(map, options), "was planned as semantic");
+  options.family = "db-text";
+  const auto found = plan(map, options);
+  ASSERT_TRUE(found) << found.error().message();
+  EXPECT_EQ(found->manifest.task, "oriented-detection");
+  EXPECT_THAT(found->manifest.labels, ElementsAre("text"));
+  EXPECT_EQ(found->manifest.unclip_ratio, 1.5f);
+
+  const Model line{.outputs = {{"N", 40, 3}}, .input = {"N", 3, 48, 320}, .ends_in = {"Softmax"}};
+  options.family = "ctc";
+  EXPECT_THAT(refusal(line, options), AllOf(HasSubstr("--labels"), HasSubstr("blank")));
+  options.labels = {"blank", "a"};
+  EXPECT_THAT(refusal(line, options), HasSubstr("2 labels for 3 classes"));
+  options.labels = {"blank", "a", " "};
+  const auto read = plan(line, options);
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_EQ(read->manifest.task, "text-recognition");
+  EXPECT_EQ(read->manifest.scores, ScoreKind::kProbabilities);
+  EXPECT_THAT(read->manifest.labels, ElementsAre("blank", "a", " "));
+  options.iou_threshold = 0.5f;
+  EXPECT_THAT(refusal(line, options), HasSubstr("--iou-threshold"));
+}
+
 TEST_F(M02, GivenTheEndOfTheGraph_WhenPlanned_ThenScoresAreWhatItMakes) {
   const auto scores = [&](const std::vector<std::string>& ends_in) {
     const auto planned =

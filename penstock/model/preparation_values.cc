@@ -60,8 +60,12 @@ Result<void> plan_normalisation(PlanState& state) {
   std::set<std::string> sources;
   if (known) {
     pre.order = known->first.order;
-    // A model of bytes divides by itself.
-    if (pre.type != DataType::kUint8) pre.scale = known->first.scale;
+    // A model of bytes divides by itself; a scale that is said is no part of the usual mean's.
+    if (pre.type != DataType::kUint8 && !said.scale) {
+      pre.scale = known->first.scale;
+      pre.mean = known->first.mean;
+      pre.std = known->first.std;
+    }
     pre.fit = known->first.fit;
     pre.pad_level = known->first.pad_level;
     if (!missing.empty()) sources.insert(known->second);

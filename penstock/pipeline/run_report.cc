@@ -73,7 +73,7 @@ constexpr Wording kWordings[] = {
 
 std::string counts_section(const RunSummary& summary) {
   const Subject subject = subject_of(summary.task);
-  if (subject == Subject::kNumbers) return {};
+  if (subject == Subject::kNumbers || subject == Subject::kTexts) return {};
   const Wording& words = kWordings[std::size_t(subject)];
   std::string out = str_format("<h2>{}</h2>", words.title);
   const auto labels = summary.largest();
@@ -223,6 +223,8 @@ std::string caption_of(const FrameResult& result, Subject subject) {
                           100 * result.areas[i].fraction);
       }
       return out;
+    case Subject::kTexts:
+      return result.texts.empty() ? ", no text" : ", " + html_escape(result.texts.front().text);
     case Subject::kNumbers:
       break;
   }
@@ -259,6 +261,9 @@ std::string findings_tile(const RunSummary& summary) {
       if (largest.empty()) break;
       return str_format("<div class=\"tile\"><b>{}</b>{:.1f} % of the picture</div>",
                         html_escape(largest.front().first), 100 * largest.front().second / frames);
+    case Subject::kTexts:
+      return str_format("<div class=\"tile\"><b>{:.1f} %</b>of the frames have text</div>",
+                        100 * double(summary.texts) / frames);
     case Subject::kNumbers:
       if (summary.numbers == 0) break;
       return str_format("<div class=\"tile\"><b>{}</b>values a frame</div>", summary.numbers);

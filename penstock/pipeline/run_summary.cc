@@ -41,6 +41,10 @@ std::string findings_lines(const RunSummary& summary) {
                    summary.unclassified, 100 * double(summary.unclassified) / frames);
       }
       break;
+    case Subject::kTexts:
+      str_append(out, "text read   in {} frames ({:.1f} %)\n", summary.texts,
+                 100 * double(summary.texts) / frames);
+      break;
     case Subject::kAreas:
       str_append(out, "mean share of the picture\n");
       for (const auto& [label, sum] : summary.largest()) {
@@ -58,6 +62,7 @@ std::string findings_lines(const RunSummary& summary) {
 
 Subject subject_of(std::string_view task) {
   if (task == "classification") return Subject::kClasses;
+  if (task == "text-recognition") return Subject::kTexts;
   if (task == "semantic-segmentation") return Subject::kAreas;
   if (task == "embedding" || task == "raw") return Subject::kNumbers;
   return Subject::kObjects;
@@ -114,6 +119,7 @@ void RunSummary::add(const FrameResult& frame, const StageTimes& times) {
   objects += frame.objects.size();
   add_sums(sums, frame);
   if (frame.classes.empty()) ++unclassified;
+  if (!frame.texts.empty()) ++texts;
   numbers = frame.embedding.size();
   for (const TensorRecord& tensor : frame.tensors) numbers += tensor.values.size();
   counts.add(frame);

@@ -25,7 +25,8 @@ enum class Subject {
   kObjects,  ///< Detections of any kind, counted by label.
   kClasses,  ///< Of the whole picture: frames counted by their first class.
   kAreas,    ///< Parts of the picture, summed by class.
-  kNumbers   ///< Embeddings and tensors: nothing to count.
+  kNumbers,  ///< Embeddings and tensors: nothing to count.
+  kTexts     ///< Lines of text: frames in which one was read are counted.
 };
 Subject subject_of(std::string_view task);
 
@@ -84,6 +85,7 @@ struct RunSummary {
   /// Objects, frames by first class, or parts of the picture summed over the frames, by label.
   std::map<std::string, double, std::less<>> sums;
   std::uint64_t unclassified = 0;  ///< Frames without any class; kClasses only.
+  std::uint64_t texts = 0;         ///< Frames in which a text was read; kTexts only.
   std::size_t numbers = 0;         ///< Values in a frame's embedding and tensors, the last frame's.
   Nanoseconds set_up{};            ///< From the start to the first frame at peninfer.
   Nanoseconds running{};           ///< From then on to the end of the stream.

@@ -135,6 +135,21 @@ TEST(RunTable, GivenASegmenter_WhenPrinted_ThenMeanSharesAreShown) {
                 "frame 0, road 75.0 %, sky 25.0 %<", "87.5 % of the picture"});
 }
 
+TEST(RunTable, GivenAReaderOfText_WhenPrinted_ThenFramesWithTextAreCountedAndTheirTextShown) {
+  FrameResult read = frame_with({});
+  read.texts = {{.text = "GATE <B>", .confidence = 0.9f}};
+  const RunSummary summary =
+      run_of("text-recognition", {read, frame_with({}), frame_with({}), read});
+  const std::string table = to_table(summary);
+  EXPECT_EQ(table.find("objects"), std::string::npos) << table;
+  expect_texts(table, {"text read   in 2 frames (50.0 %)"});
+  const std::string page = to_html(summary);
+  EXPECT_EQ(page.find("object"), std::string::npos);
+  EXPECT_EQ(page.find("<B>"), std::string::npos);
+  expect_texts(page, {"<b>50.0 %</b>of the frames have text", "frame 0, GATE &lt;B&gt;<",
+                      "frame 0, no text<"});
+}
+
 TEST(RunTable, GivenEmbeddings_WhenPrinted_ThenOnlyTheirSizeIsTold) {
   FrameResult frame = frame_with({});
   frame.embedding.resize(512);

@@ -82,6 +82,14 @@ void append_others(std::string& out, const FrameResult& result) {
       out += '}';
     });
   }
+  if (!result.texts.empty()) {
+    append_array(out, R"(,"texts":)", result.texts, [&](const TextLine& line) {
+      out += R"({"text":)";
+      append_json_string(out, line.text);
+      append_member(out, kConfidence, line.confidence);
+      out += '}';
+    });
+  }
   if (!result.areas.empty()) {
     append_array(out, R"(,"areas":)", result.areas, [&](const ClassArea& area) {
       append_class(out, area.label, area.class_id, R"(,"fraction":)", area.fraction);

@@ -35,6 +35,12 @@ struct ClassArea {
   float fraction = 0;  ///< 0..1 of the analysed picture, padding not counted.
 };
 
+/// A line of text that was read from the whole picture.
+struct TextLine {
+  std::string text{};    ///< UTF-8, characters in the order of reading.
+  float confidence = 0;  ///< 0..1, the mean of its characters'.
+};
+
 /// An output tensor that the user asked to have read back.
 struct TensorRecord {
   std::string name;
@@ -62,6 +68,7 @@ struct Findings {
   std::vector<ClassArea> areas;         ///< Largest first; classes without a pixel are left out.
   std::vector<float> embedding;
   std::vector<TensorRecord> tensors;
+  std::vector<TextLine> texts;  ///< Empty when nothing was read.
 };
 
 struct FrameResult : Findings {

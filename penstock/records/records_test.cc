@@ -48,6 +48,7 @@ TEST(JsonLine, GivenTheOtherTasksFindings_WhenWritten_ThenTheirKeysFollow) {
                     {.label = "car"}};
   result.classes = {{.class_id = 3, .label = "cat", .confidence = 0.5f}};
   result.areas = {{.class_id = 1, .label = "road", .fraction = 0.25f}};
+  result.texts = {{.text = "GATE \"B\" \xc3\xa9", .confidence = 0.75f}};
   result.embedding = {0.5f, std::numeric_limits<float>::infinity()};
   result.tensors = {
       {.name = "out", .shape = {1, 3}, .values = {1, double{0.1f}, 9007199254740991.0}}};
@@ -58,6 +59,7 @@ TEST(JsonLine, GivenTheOtherTasksFindings_WhenWritten_ThenTheirKeysFollow) {
             R"("keypoints":[{"x":1,"y":-2.5,"confidence":1},{"x":0,"y":0,"confidence":0}]},)"
             R"({"label":"car","class_id":0,"confidence":0,"x":0,"y":0,"w":0,"h":0}],)"
             R"("classes":[{"label":"cat","class_id":3,"confidence":0.5}],)"
+            "\"texts\":[{\"text\":\"GATE \\\"B\\\" \xc3\xa9\",\"confidence\":0.75}],"
             R"("areas":[{"label":"road","class_id":1,"fraction":0.25}],"embedding":[0.5,null],)"
             R"("tensors":[{"name":"out","shape":[1,3],"values":[1,0.1,9007199254740991]}]})");
 }

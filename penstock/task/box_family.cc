@@ -161,7 +161,9 @@ Result<std::unique_ptr<OutputDecoder>> create_box_decoder(const BoxFamily& famil
                        .height = manifest.preprocess.height,
                        .classes = manifest.labels.size(),
                        .threshold = options.threshold,
-                       .keypoints = manifest.keypoints.size()};
+                       .keypoints = manifest.keypoints.size(),
+                       .pixel_threshold = manifest.pixel_threshold,
+                       .unclip_ratio = manifest.unclip_ratio};
   if (model.width < 1 || model.height < 1) {
     return fail(ErrorKind::kInvalidArgument, "the manifest has no input size");
   }

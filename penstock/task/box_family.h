@@ -35,6 +35,8 @@ struct BoxModel {
   std::size_t classes = 0;  ///< Labels in the manifest; 0 when it names none.
   float threshold = 0;
   std::size_t keypoints = 0;  ///< Names in the manifest.
+  float pixel_threshold = 0;  ///< Of db-text, as the manifest's.
+  float unclip_ratio = 0;
 };
 
 /// The values of one batch item of each output, in the outputs' order.
@@ -116,5 +118,7 @@ Result<BoxReader> bind_end_to_end_pose(const BoxModel& model, std::span<const Sh
 Result<BoxReader> bind_movenet(const BoxModel& model, std::span<const Shape> shapes);
 Result<BoxReader> bind_yolov8_obb(const BoxModel& model, std::span<const Shape> shapes);
 Result<BoxReader> bind_end_to_end_obb(const BoxModel& model, std::span<const Shape> shapes);
+Result<BoxReader> bind_blazeface(const BoxModel& model, std::span<const Shape> shapes);
+Result<BoxReader> bind_db_text(const BoxModel& model, std::span<const Shape> shapes);
 
 }  // namespace penstock

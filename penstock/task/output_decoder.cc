@@ -29,6 +29,8 @@ constexpr std::array kBoxFamilies{
     BoxFamily{"movenet", NmsNeed::kNone, bind_movenet, "pose"},
     BoxFamily{"yolov8-obb", NmsNeed::kNeeded, bind_yolov8_obb, "oriented-detection"},
     BoxFamily{"yolo-end-to-end-obb", NmsNeed::kNone, bind_end_to_end_obb, "oriented-detection"},
+    BoxFamily{"blazeface", NmsNeed::kNeeded, bind_blazeface, "pose"},
+    BoxFamily{"db-text", NmsNeed::kNone, bind_db_text, "oriented-detection"},
 };
 
 /// Of the whole picture (whole_picture.h).
@@ -43,6 +45,7 @@ constexpr std::array kWholeFamilies{
     WholeFamily{"semantic", "semantic-segmentation", create_semantic_decoder},
     WholeFamily{"embedding", "embedding", create_embedding_decoder},
     WholeFamily{"raw", "raw", create_raw_decoder},
+    WholeFamily{"ctc", "text-recognition", create_ctc_decoder},
 };
 
 Result<void> check_task(const Manifest& manifest, std::string_view task) {
@@ -191,6 +194,17 @@ void add_areas(const Decoded& decoded, const std::vector<std::string>& labels, F
   std::ranges::stable_sort(findings.areas, std::ranges::greater{}, &ClassArea::fraction);
 }
 
+void add_text(const Decoded& decoded, const std::vector<std::string>& labels, Findings& findings) {
+  if (decoded.characters.empty()) return;
+  TextLine& line = findings.texts.emplace_back();
+  double sum = 0;
+  for (const ClassRecord& character : decoded.characters) {
+    line.text += label_of(character.class_id, labels);
+    sum += character.score;
+  }
+  line.confidence = static_cast<float>(sum / static_cast<double>(decoded.characters.size()));
+}
+
 }  // namespace
 
 Findings to_findings(Decoded decoded, const Letterbox& letterbox,
@@ -204,6 +218,7 @@ Findings to_findings(Decoded decoded, const Letterbox& letterbox,
                                 .confidence = record.score});
   }
   add_areas(decoded, labels, findings);
+  add_text(decoded, labels, findings);
   findings.embedding = std::move(decoded.embedding);
   findings.tensors = std::move(decoded.tensors);
   return findings;

@@ -68,6 +68,7 @@ struct Decoded {
   std::vector<KeypointRecord> keypoints{};    ///< block.count x keypoints_per_object.
   std::vector<RotatedRecord> rotated{};       ///< One a box of the block, or none at all.
   std::vector<ClassRecord> classes{};         ///< Score descending.
+  std::vector<ClassRecord> characters{};      ///< Of one line of text, in the order of reading.
   std::vector<std::uint32_t> class_pixels{};  ///< Of the class map, by class, without padding.
   std::vector<float> embedding{};
   std::vector<TensorRecord> tensors{};

@@ -47,7 +47,9 @@ inline Manifest manifest_of(const std::string& task, const std::vector<Output>& 
   Manifest manifest;
   manifest.name = "by-hand";
   manifest.task = task;
-  manifest.family = task == "semantic-segmentation" ? "semantic" : task;
+  manifest.family = task == "semantic-segmentation" ? "semantic"
+                    : task == "text-recognition"    ? "ctc"
+                                                    : task;
   for (int i = 0; i < labels; ++i) manifest.labels.push_back(str_format("class{}", i));
   for (const Output& output : outputs) {
     TensorSpec& spec = manifest.outputs.emplace_back();

@@ -9,6 +9,7 @@
 //                   Or class numbers, int32 or int64: [N, h, w], [N, 1, h, w], [N, h, w, 1]
 //   embedding       [N, values] or [N, values, 1, 1], float32
 //   raw             any number of outputs of any type
+//   ctc             [N, steps, classes], float32; class 0 is the blank
 #pragma once
 
 #include <cstddef>
@@ -31,6 +32,8 @@ inline constexpr std::size_t kMaxMapClasses = 256;
 /// Budgets of contract P04: more classes than any classifier has, more pixels than any map.
 inline constexpr std::int64_t kMaxClasses = std::int64_t{1} << 20;
 inline constexpr std::int64_t kMaxMapPixels = std::int64_t{1} << 26;
+/// A line of text has fewer characters than this.
+inline constexpr std::int64_t kMaxTextSteps = 4096;
 
 /// Softmax of logits over the finite ones (the others are as if they were not there), or
 /// probabilities as they come; then the manifest's top_k that reach the threshold, score
@@ -59,6 +62,14 @@ Result<std::unique_ptr<OutputDecoder>> create_embedding_decoder(const Manifest& 
 /// More than 256 KiB a frame is kExhausted, when opened if the shapes are fixed, else at decode; a
 /// 64-bit integer that no double holds (beyond 2^53) is kInvalidArgument.
 Result<std::unique_ptr<OutputDecoder>> create_raw_decoder(const Manifest& manifest,
+                                                          const DecodeOptions& options);
+
+/// A line of text by greedy CTC: the best class of each step, of equal ones the lower; repeats
+/// count once, then class 0, the blank, goes. A character's score is its class's probability in the
+/// first of its steps, and the line has none whose mean is below the threshold. Labels are the
+/// characters, one a class. At decode kInvalidArgument names the tensor: a step without any finite
+/// score.
+Result<std::unique_ptr<OutputDecoder>> create_ctc_decoder(const Manifest& manifest,
                                                           const DecodeOptions& options);
 
 // What they share.

@@ -270,6 +270,7 @@ TEST_P(P03, GivenEachFamily_WhenDecoded_ThenOnlyItsRecordsAreReadBack) {
                 2 * 4},
            Case{"embedding", floats({2, 512}, std::vector<float>(1024, 1.0f)), 0, 512 * 4},
            Case{"raw", floats({2, 512}, std::vector<float>(1024)), 0, 0},
+           Case{"text-recognition", floats({2, 40, 3}, std::vector<float>(240)), 3, 40 * 8},
        }) {
     SCOPED_TRACE(c.task);
     const std::uint64_t before = read_back_bytes(*device_);

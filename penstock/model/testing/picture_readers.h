@@ -25,6 +25,15 @@ enum class PictureReader {
   kRedLogits,
   /// Mean red, green and blue, [N, 3], normalised by the decoder.
   kMeanEmbedding,
+  /// Where the picture is red, as a text detector says it: probabilities [N, 1, size, size].
+  kRedTexts,
+  /// One letter an eighth of the picture's width, r, g or b by its colour and blank where it has
+  /// none: probabilities [N, 8, 4].
+  kColorLetters,
+  /// BlazeFace's four outputs; `size` is a multiple of 16. A cell of the fine grid that is all red
+  /// is a face of its size, whose keypoints lie on its diagonal from corner to corner. Only the
+  /// first of a cell's two anchors says so.
+  kRedFaces,
   /// "mean" [N, 3] and "numbers" int64 [N, size, size] of kColorNumbers, as raw tensors.
   kRaw,
 };

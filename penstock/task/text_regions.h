@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Regions of a probability map: pixels that touch one another, corners included, and the smallest
+// turned box around each. All numbers are in pixels of the map; pixel (x, y) covers x..x+1, y..y+1.
+//
+//   for (const TextRegion& region : find_text_regions({values, width, height}, 0.3f)) ...
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "penstock/task/output_decoder.h"
+
+namespace penstock {
+
+struct ProbabilityMap {
+  std::span<const float> values;  ///< Row-major, width x height.
+  std::size_t width = 0, height = 0;
+};
+
+struct TextRegion {
+  /// The angle is in -pi/4..pi/4, so that `width` runs more across than down. An upright box is
+  /// taken unless a turned one is smaller.
+  RotatedRecord box{};
+};
+
+/// In the order of their first pixels, row by row. Pixels that are not finite belong to none.
+/// Regions whose box has a side below 3 are noise and left out. Work and memory are linear in the
+/// map's pixels, but for a hull's corners times one another.
+std::vector<TextRegion> find_text_regions(const ProbabilityMap& map, float pixel_threshold);
+
+/// The mean of the finite pixels whose centre lies in the box; 0 when there is none.
+float mean_inside(const ProbabilityMap& map, const RotatedRecord& box);
+
+}  // namespace penstock
