@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # ./dev demo [--check]: the main job on the pedestrians of OpenCV's vtest.avi. --check then checks what was
-# found there, on two still pictures, and on a drawn street.
+# found there, on still pictures, on drawn texts and on a drawn street.
 set -euo pipefail
 . "$(dirname "$0")/../build_lib.sh"
 
@@ -25,6 +25,9 @@ if [[ ${1:-} == --check ]]; then
   started=$SECONDS
   say "checking the model on real clips"
   python3 tests/clip/check_clip.py --lines demo-out/detections.jsonl
+  say "checking the readers of text and the face finders"
+  for model in pp-ocrv4-det pp-ocr-cls pp-ocrv4-rec blazeface-front blazeface-back; do penstock model fetch "$model"; done
+  python3 tests/clip/check_texts_and_faces.py
   say "checking the model on a drawn street"
   python3 docs/images/make_demo_picture.py --out build/street.png
   say "checked in $((SECONDS - started)) s"
