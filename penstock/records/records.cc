@@ -47,6 +47,8 @@ void append_object(std::string& out, const Detection& object) {
   append_member(out, R"(,"y":)", object.y);
   append_member(out, R"(,"w":)", object.width);
   append_member(out, R"(,"h":)", object.height);
+  if (object.track_id != 0) append_member(out, R"(,"track_id":)", object.track_id);
+  if (object.predicted) out += R"(,"predicted":true)";
   if (object.rotated) {
     append_member(out, R"(,"rotated":{"cx":)", object.rotated->center_x);
     append_member(out, R"(,"cy":)", object.rotated->center_y);

@@ -59,6 +59,9 @@ struct Detection {
   std::optional<RotatedBox> rotated{};
   /// Which mask of DeviceFindings::masks is this object's, -1 when it has none.
   int mask = -1;
+  /// From a tracker, 1..2^63-1; 0: none. Equal in all frames of the stream for one object.
+  std::int64_t track_id = 0;
+  bool predicted = false;  ///< No detection: where a tracker supposes the object.
 };
 
 /// What one inference says, in the fields of its model's task; the others are empty.

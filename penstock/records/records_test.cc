@@ -40,6 +40,19 @@ TEST(JsonLine, GivenObjects_WhenWritten_ThenTheyFollowInOrder) {
       "\"h\":0}]}");
 }
 
+TEST(JsonLine, GivenTrackedObjects_WhenWritten_ThenOnlyTheyHaveTheTrackersKeys) {
+  FrameResult result;
+  result.objects = {{.label = "a", .track_id = 9223372036854775807},
+                    {.label = "b"},
+                    {.label = "c", .track_id = 2, .predicted = true}};
+  const std::string rest = R"(,"class_id":0,"confidence":0,"x":0,"y":0,"w":0,"h":0)";
+  const std::string line = to_json_line(result);
+  EXPECT_TRUE(line.ends_with(R"("objects":[{"label":"a")" + rest +
+                             R"(,"track_id":9223372036854775807},{"label":"b")" + rest +
+                             R"(},{"label":"c")" + rest + R"(,"track_id":2,"predicted":true}]})"))
+      << line;
+}
+
 TEST(JsonLine, GivenTheOtherTasksFindings_WhenWritten_ThenTheirKeysFollow) {
   FrameResult result;
   result.objects = {{.label = "person",
