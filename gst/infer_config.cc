@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "gst/element_state.h"
 #include "penstock/base/str_format.h"
 
 namespace penstock::gst {
@@ -50,8 +51,7 @@ GType roi_type() {
   return type;
 }
 
-constexpr auto kFlags =
-    static_cast<GParamFlags>(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_READY);
+constexpr auto kFlags = kReadyProperty;
 
 void add_string(GObjectClass* klass, guint id, const char* name, const char* nick,
                 const char* blurb, const char* value = nullptr) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "gst/bus_error.h"
+#include "gst/element_state.h"
 #include "gst/infer_config.h"
 #include "gst/infer_element.h"
 #include "gst/infer_sink_pad.h"
@@ -119,20 +120,12 @@ GstStateChangeReturn change_state(GstElement* element, GstStateChange transition
   return result;
 }
 
-/// Above READY, or on the way there. A change that failed leaves its aim standing.
-bool is_running(GstElement* element) {
-  if (GST_STATE(element) > GST_STATE_READY) return true;
-  return GST_STATE_NEXT(element) > GST_STATE_READY &&
-         GST_STATE_RETURN(element) != GST_STATE_CHANGE_FAILURE;
-}
-
 void set_property(GObject* object, guint id, const GValue* value, GParamSpec* spec) {
   auto* self = PEN_INFER(object);
   GST_OBJECT_LOCK(self);
   if (is_running(GST_ELEMENT(self))) {
     GST_OBJECT_UNLOCK(self);
-    g_warning("%s: property '%s' can only be set in NULL and READY", GST_OBJECT_NAME(self),
-              spec->name);
+    warn_unchanged(GST_ELEMENT(self), spec);
     return;
   }
   const bool known = set_config_property(self->core->config, id, value);

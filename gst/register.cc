@@ -2,11 +2,15 @@
 #include "gst/register.h"
 
 #include "gst/peninfer.h"
+#include "gst/pentrack.h"
+#include "gst/penzone.h"
 
 namespace penstock::gst {
 
 bool register_elements(GstPlugin* plugin) {
-  return gst_element_register(plugin, "peninfer", GST_RANK_NONE, PEN_TYPE_INFER);
+  return gst_element_register(plugin, "peninfer", GST_RANK_NONE, PEN_TYPE_INFER) &&
+         gst_element_register(plugin, "pentrack", GST_RANK_NONE, PEN_TYPE_TRACK) &&
+         gst_element_register(plugin, "penzone", GST_RANK_NONE, PEN_TYPE_ZONE);
 }
 
 }  // namespace penstock::gst

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gst/object_records.h"
+
+namespace penstock::gst {
+
+std::vector<GstAnalyticsODMtd> object_records(GstAnalyticsRelationMeta* meta) {
+  std::vector<GstAnalyticsODMtd> records;
+  gpointer state = nullptr;
+  GstAnalyticsMtd record;
+  while (gst_analytics_relation_meta_iterate(meta, &state, gst_analytics_od_mtd_get_mtd_type(),
+                                             &record)) {
+    records.push_back(record);
+  }
+  return records;
+}
+
+Detection read_object(const GstAnalyticsODMtd& record) {
+  Detection object;
+  const GQuark label = gst_analytics_od_mtd_get_obj_type(&record);
+  object.class_id = static_cast<int>(label);
+  if (const gchar* text = g_quark_to_string(label)) object.label = text;
+  gint x = 0, y = 0, width = 0, height = 0;
+  gst_analytics_od_mtd_get_location(&record, &x, &y, &width, &height, &object.confidence);
+  object.x = static_cast<float>(x);
+  object.y = static_cast<float>(y);
+  object.width = static_cast<float>(width);
+  object.height = static_cast<float>(height);
+  return object;
+}
+
+std::optional<guint64> read_track_id(const GstAnalyticsODMtd& record) {
+  gpointer state = nullptr;
+  GstAnalyticsTrackingMtd track;
+  guint64 id = 0;
+  GstClockTime first_seen = 0, last_seen = 0;
+  gboolean lost = FALSE;
+  if (gst_analytics_relation_meta_get_direct_related(
+          record.meta, record.id, GST_ANALYTICS_REL_TYPE_RELATE_TO,
+          gst_analytics_tracking_mtd_get_mtd_type(), &state, &track) &&
+      gst_analytics_tracking_mtd_get_info(&track, &id, &first_seen, &last_seen, &lost)) {
+    return id;
+  }
+  return std::nullopt;
+}
+
+}  // namespace penstock::gst

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gst/penzone.h"
+
+#include <gst/analytics/analytics.h>
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gst/bus_error.h"
+#include "gst/element_state.h"
+#include "gst/gst_ptr.h"
+#include "gst/object_records.h"
+#include "gst/zone_messages.h"
+#include "penstock/track/zone_text.h"
+#include "penstock/track/zones.h"
+
+using namespace penstock;
+using namespace penstock::gst;
+
+namespace {
+
+/// The C++ side of a PenZone. Fields marked (O) are guarded by the object lock, the rest is the
+/// streaming thread's.
+struct ZoneCore {
+  std::string zones;          // (O)
+  std::string lines;          // (O)
+  guint64 forget_after = 0;   // (O) ns
+  bool post_messages = true;  // (O)
+  ZoneFrame latest;           // (O)
+  std::unique_ptr<ZoneCounter> counter;
+  int width = 0, height = 0;
+  Nanoseconds time{};  ///< Of the last frame that had one.
+};
+
+enum Property : guint { kZones = 1, kLines, kForgetAfter, kPostMessages, kStats };
+
+GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE("sink", GST_PAD_SINK, GST_PAD_ALWAYS,
+                                                             GST_STATIC_CAPS("video/x-raw(ANY)"));
+GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE("src", GST_PAD_SRC, GST_PAD_ALWAYS,
+                                                            GST_STATIC_CAPS("video/x-raw(ANY)"));
+
+}  // namespace
+
+struct _PenZone {
+  GstBaseTransform parent;
+  ZoneCore* core;
+};
+
+G_DEFINE_TYPE(PenZone, pen_zone, GST_TYPE_BASE_TRANSFORM)
+
+namespace {
+
+void report(GstBaseTransform* base, const char* operation, const Error& error) {
+  post_error(GST_ELEMENT(base), "cpu", operation, error);
+}
+
+Result<std::unique_ptr<ZoneCounter>> make_counter(PenZone* self) {
+  GST_OBJECT_LOCK(self);
+  const std::string zones_text = self->core->zones;
+  const std::string lines_text = self->core->lines;
+  const guint64 forget_after = self->core->forget_after;
+  GST_OBJECT_UNLOCK(self);
+  auto zones = parse_zones(zones_text);
+  if (!zones) return std::unexpected(std::move(zones).error().context("property 'zones'"));
+  auto lines = parse_lines(lines_text);
+  if (!lines) return std::unexpected(std::move(lines).error().context("property 'lines'"));
+  return ZoneCounter::create({.zones = std::move(*zones),
+                              .lines = std::move(*lines),
+                              .forget_after = Nanoseconds(static_cast<gint64>(forget_after))});
+}
+
+gboolean start(GstBaseTransform* base) {
+  auto* self = PEN_ZONE(base);
+  auto counter = make_counter(self);
+  if (!counter) {
+    report(base, "reading its properties", counter.error());
+    return FALSE;
+  }
+  self->core->counter = std::move(*counter);
+  self->core->time = {};
+  ZoneFrame none = self->core->counter->update({}, {}, 1, 1);
+  GST_OBJECT_LOCK(self);
+  self->core->latest = std::move(none);
+  GST_OBJECT_UNLOCK(self);
+  return TRUE;
+}
+
+gboolean stop(GstBaseTransform* base) {
+  PEN_ZONE(base)->core->counter.reset();
+  return TRUE;
+}
+
+gboolean set_caps(GstBaseTransform* base, GstCaps* caps, GstCaps*) {
+  ZoneCore& core = *PEN_ZONE(base)->core;
+  const GstStructure* fields = gst_caps_get_structure(caps, 0);
+  if (gst_structure_get_int(fields, "width", &core.width) &&
+      gst_structure_get_int(fields, "height", &core.height)) {
+    return TRUE;
+  }
+  report(base, "negotiating caps",
+         Error(ErrorKind::kUnsupported, "the caps have no width and height"));
+  return FALSE;
+}
+
+gboolean sink_event(GstBaseTransform* base, GstEvent* event) {
+  ZoneCore& core = *PEN_ZONE(base)->core;
+  const GstEventType type = GST_EVENT_TYPE(event);
+  const bool is_new = type == GST_EVENT_STREAM_START || type == GST_EVENT_FLUSH_STOP;
+  if (is_new && core.counter != nullptr) {
+    core.counter->reset();
+    core.time = {};
+  }
+  return GST_BASE_TRANSFORM_CLASS(pen_zone_parent_class)->sink_event(base, event);
+}
+
+std::vector<Detection> tracked_objects(GstAnalyticsRelationMeta* meta) {
+  constexpr auto kMost = static_cast<guint64>(std::numeric_limits<std::int64_t>::max());
+  std::vector<Detection> objects;
+  for (const GstAnalyticsODMtd& record : object_records(meta)) {
+    Detection& object = objects.emplace_back(read_object(record));
+    const auto id = read_track_id(record);
+    if (id && *id < kMost) object.track_id = static_cast<std::int64_t>(*id) + kTrackIdOffset;
+  }
+  return objects;
+}
+
+GstFlowReturn look_at(GstBaseTransform* base, GstBuffer* buffer) {
+  auto* self = PEN_ZONE(base);
+  ZoneCore& core = *self->core;
+  GstAnalyticsRelationMeta* meta = gst_buffer_get_analytics_relation_meta(buffer);
+  // Nobody looked for objects in it, so none has gone.
+  if (meta == nullptr) return GST_FLOW_OK;
+  GstClockTime time = GST_CLOCK_TIME_NONE;
+  if (base->segment.format == GST_FORMAT_TIME) {
+    time = gst_segment_to_running_time(&base->segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
+  }
+  if (GST_CLOCK_TIME_IS_VALID(time)) core.time = Nanoseconds(static_cast<gint64>(time));
+  ZoneFrame frame = core.counter->update(tracked_objects(meta), core.time, core.width, core.height);
+  std::vector<ZoneEvent> events = std::move(frame.events);
+  GST_OBJECT_LOCK(self);
+  const bool post = core.post_messages;
+  core.latest = std::move(frame);
+  GST_OBJECT_UNLOCK(self);
+  if (!post) return GST_FLOW_OK;
+  for (const ZoneEvent& event : events) {
+    gst_element_post_message(
+        GST_ELEMENT(self),
+        gst_message_new_element(GST_OBJECT(self), event_structure(event, time).release()));
+  }
+  return GST_FLOW_OK;
+}
+
+std::string text_of(const GValue* value) {
+  const gchar* text = g_value_get_string(value);
+  return text == nullptr ? "" : text;
+}
+
+void set_property(GObject* object, guint id, const GValue* value, GParamSpec* spec) {
+  auto* self = PEN_ZONE(object);
+  ZoneCore& core = *self->core;
+  GST_OBJECT_LOCK(self);
+  const bool running = is_running(GST_ELEMENT(self));
+  bool known = true;
+  if (!running) {
+    switch (id) {
+      case kZones:
+        core.zones = text_of(value);
+        break;
+      case kLines:
+        core.lines = text_of(value);
+        break;
+      case kForgetAfter:
+        core.forget_after = g_value_get_uint64(value);
+        break;
+      case kPostMessages:
+        core.post_messages = g_value_get_boolean(value) != FALSE;
+        break;
+      default:
+        known = false;
+    }
+  }
+  GST_OBJECT_UNLOCK(self);
+  if (running) warn_unchanged(GST_ELEMENT(self), spec);
+  if (!known) G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
+}
+
+void get_property(GObject* object, guint id, GValue* value, GParamSpec* spec) {
+  auto* self = PEN_ZONE(object);
+  ZoneCore& core = *self->core;
+  bool known = true;
+  GST_OBJECT_LOCK(self);
+  switch (id) {
+    case kZones:
+      g_value_set_string(value, core.zones.c_str());
+      break;
+    case kLines:
+      g_value_set_string(value, core.lines.c_str());
+      break;
+    case kForgetAfter:
+      g_value_set_uint64(value, core.forget_after);
+      break;
+    case kPostMessages:
+      g_value_set_boolean(value, core.post_messages ? TRUE : FALSE);
+      break;
+    case kStats:
+      g_value_take_boxed(value, stats_structure(core.latest).release());
+      break;
+    default:
+      known = false;
+  }
+  GST_OBJECT_UNLOCK(self);
+  if (!known) G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
+}
+
+void finalize(GObject* object) {
+  delete PEN_ZONE(object)->core;
+  G_OBJECT_CLASS(pen_zone_parent_class)->finalize(object);
+}
+
+constexpr guint64 kForgetAfterDefault = 2 * GST_SECOND;
+
+void install_properties(GObjectClass* klass) {
+  const auto install = [klass](guint id, GParamSpec* spec) {
+    g_object_class_install_property(klass, id, spec);
+  };
+  install(kZones, g_param_spec_string("zones", "Zones",
+                                      "NAME: X,Y X,Y X,Y ... [@ LABEL,LABEL]; ... with X and Y as "
+                                      "parts of the picture",
+                                      "", kReadyProperty));
+  install(kLines,
+          g_param_spec_string("lines", "Lines",
+                              "NAME: X,Y X,Y [@ LABEL,LABEL]; ... crossed forwards from the "
+                              "left of the way from the first end to the second",
+                              "", kReadyProperty));
+  install(kForgetAfter,
+          g_param_spec_uint64("forget-after", "Forget after",
+                              "Running time in ns for which an object may be missing before it has "
+                              "left where it was last",
+                              0, 3600 * GST_SECOND, kForgetAfterDefault, kReadyProperty));
+  install(kPostMessages,
+          g_param_spec_boolean("post-messages", "Post messages",
+                               "Post an element message for every event", TRUE, kReadyProperty));
+  install(kStats,
+          g_param_spec_boxed("stats", "Statistics", "Zones and lines with their sums so far",
+                             GST_TYPE_STRUCTURE,
+                             static_cast<GParamFlags>(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
+}
+
+}  // namespace
+
+static void pen_zone_class_init(PenZoneClass* klass) {
+  auto* object_class = G_OBJECT_CLASS(klass);
+  auto* element_class = GST_ELEMENT_CLASS(klass);
+  auto* transform_class = GST_BASE_TRANSFORM_CLASS(klass);
+  object_class->set_property = set_property;
+  object_class->get_property = get_property;
+  object_class->finalize = finalize;
+  transform_class->start = start;
+  transform_class->stop = stop;
+  transform_class->set_caps = set_caps;
+  transform_class->sink_event = sink_event;
+  transform_class->transform_ip = look_at;
+  install_properties(object_class);
+  gst_element_class_add_static_pad_template(element_class, &sink_template);
+  gst_element_class_add_static_pad_template(element_class, &src_template);
+  gst_element_class_set_static_metadata(element_class, "Penstock zones", "Filter/Analyzer/Video",
+                                        "Counts tracked objects in zones and across lines",
+                                        "The Penstock authors");
+}
+
+static void pen_zone_init(PenZone* self) {
+  self->core = new ZoneCore;
+  self->core->forget_after = kForgetAfterDefault;
+  // Frames are only looked at, so a shared one is not even copied.
+  gst_base_transform_set_passthrough(GST_BASE_TRANSFORM(self), TRUE);
+}

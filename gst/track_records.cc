@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gst/track_records.h"
+
+#include <gst/analytics/analytics.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "gst/object_records.h"
+#include "gst/penanalysis_meta.h"
+
+namespace penstock::gst {
+namespace {
+
+bool add_predicted(GstAnalyticsRelationMeta* meta, const Detection& object,
+                   GstAnalyticsODMtd& added) {
+  const long left = std::lround(object.x), right = std::lround(object.x + object.width);
+  const long top = std::lround(object.y), bottom = std::lround(object.y + object.height);
+  return gst_analytics_relation_meta_add_od_mtd(
+             meta, g_quark_from_string(object.label.c_str()), static_cast<gint>(left),
+             static_cast<gint>(top), static_cast<gint>(std::max(right - left, 1L)),
+             static_cast<gint>(std::max(bottom - top, 1L)), object.confidence, &added) != FALSE;
+}
+
+bool add_track(GstAnalyticsRelationMeta* meta, guint object, std::int64_t id,
+               const TrackTimes& times) {
+  GstAnalyticsTrackingMtd track;
+  return gst_analytics_relation_meta_add_tracking_mtd(
+             meta, static_cast<guint64>(id), static_cast<GstClockTime>(times.first_seen.count()),
+             &track) != FALSE &&
+         gst_analytics_tracking_mtd_update_last_seen(
+             &track, static_cast<GstClockTime>(times.last_seen.count())) != FALSE &&
+         gst_analytics_relation_meta_set_relation(meta, GST_ANALYTICS_REL_TYPE_RELATE_TO, object,
+                                                  track.id) != FALSE;
+}
+
+Result<void> add_tracks(GstAnalyticsRelationMeta* meta, std::span<const GstAnalyticsODMtd> records,
+                        std::span<const Detection> objects, std::span<const TrackTimes> times) {
+  bool added = true;
+  for (std::size_t i = 0; added && i < objects.size(); ++i) {
+    if (objects[i].track_id == 0) continue;
+    GstAnalyticsODMtd record;
+    if (i < records.size()) {
+      record = records[i];
+    } else {
+      added = add_predicted(meta, objects[i], record);
+    }
+    added = added && add_track(meta, record.id, objects[i].track_id, times[i]);
+  }
+  if (added) return {};
+  return fail(ErrorKind::kExhausted, "the buffer's analytics metadata takes no more records");
+}
+
+}  // namespace
+
+Result<void> track_records(Tracker& tracker, GstBuffer* buffer, const TrackedPicture& picture) {
+  GstAnalyticsRelationMeta* meta = gst_buffer_get_analytics_relation_meta(buffer);
+  if (meta == nullptr) {
+    const std::vector<Detection> objects = tracker.predict(picture);
+    if (objects.empty()) return {};
+    meta = gst_buffer_add_analytics_relation_meta(buffer);
+    return add_tracks(meta, {}, objects, tracker.times());
+  }
+  const std::vector<GstAnalyticsODMtd> records = object_records(meta);
+  const Analysis* analysis = read_analysis(buffer);
+  if (analysis != nullptr && analysis->result.objects.size() != records.size()) analysis = nullptr;
+  std::vector<Detection> objects;
+  if (analysis != nullptr) {
+    objects = analysis->result.objects;
+  } else {
+    objects.reserve(records.size());
+    for (const GstAnalyticsODMtd& record : records) objects.push_back(read_object(record));
+  }
+  objects = tracker.update(std::move(objects), picture);
+  PENSTOCK_TRY(add_tracks(meta, records, objects, tracker.times()));
+  if (analysis == nullptr) return {};
+  auto tracked = std::make_shared<Analysis>(*analysis);
+  tracked->result.objects = std::move(objects);
+  attach_analysis(buffer, std::move(tracked));
+  return {};
+}
+
+}  // namespace penstock::gst
