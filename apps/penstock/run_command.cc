@@ -45,6 +45,7 @@ struct Flags {
   std::optional<int> workers;
   EngineFlags engine;
   std::vector<std::string> outputs;
+  bool track = false;
   bool convert = false;
   bool read_tensors = false;
   bool quiet = false;
@@ -182,6 +183,7 @@ int run_with(const Flags& flags) {
     options.properties.emplace_back("provider-library", flags.engine.provider_library);
   }
   if (flags.read_tensors) options.properties.emplace_back("read-tensors", "true");
+  options.track = flags.track;
   options.convert = flags.convert;
   options.read_frame = read_frame;
   options.read_ledger = read_ledger;
@@ -196,6 +198,12 @@ int run_with(const Flags& flags) {
               str_format("--read-tensors is for models of task 'raw'; '{}' is of task '{}'",
                          manifest->name, manifest->task)),
         kExitUsage);
+  }
+  if (flags.track && subject_of(manifest->task) != Subject::kObjects) {
+    return report(Error(ErrorKind::kInvalidArgument,
+                        str_format("--track is for models that find objects; '{}' is of task '{}'",
+                                   manifest->name, manifest->task)),
+                  kExitUsage);
   }
   if (!options.video.empty() && subject_of(manifest->task) != Subject::kObjects) {
     options.on_plan(
@@ -267,6 +275,7 @@ Command add_run(CLI::App& app) {
   add_engine_flags(*run, flags->engine);
   run->add_option("--out", flags->outputs,
                   "video=FILE.mp4, json=FILE.jsonl or report=FILE.html; may be repeated");
+  run->add_flag("--track", flags->track, "Give objects ids that last from frame to frame");
   run->add_flag("--convert", flags->convert,
                 "Allow a convert stage (a copy of every frame) for 8-bit formats other than 4:2:0");
   run->add_flag("--read-tensors", flags->read_tensors,

@@ -74,7 +74,7 @@ Result<GstElement*> add(GstElement* bin, const char* factory, const char* name) 
 RunGraph::~RunGraph() {
   if (pipeline_ == nullptr) return;
   gst_element_set_state(pipeline_, GST_STATE_NULL);
-  for (GstPad* pad : {head_, infer_sink_, infer_src_, drawn_}) {
+  for (GstPad* pad : {head_, infer_sink_, analysed_src_, drawn_}) {
     if (pad != nullptr) gst_object_unref(pad);
   }
   gst_object_unref(pipeline_);
@@ -85,6 +85,7 @@ Result<std::unique_ptr<RunGraph>> RunGraph::build(const RunOptions& options) {
   graph->pipeline_ = gst_pipeline_new("run");
   gst_object_ref_sink(graph->pipeline_);
   PENSTOCK_TRY(graph->add_infer(options));
+  PENSTOCK_TRY(graph->add_track(options));
   if (options.video.empty()) {
     auto end = add(graph->pipeline_, "fakesink", "end");
     if (!end) return std::unexpected(std::move(end).error());
@@ -95,7 +96,7 @@ Result<std::unique_ptr<RunGraph>> RunGraph::build(const RunOptions& options) {
     gst_pad_add_probe(sink, GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM, answer_video_meta, nullptr,
                       nullptr);
     gst_object_unref(sink);
-    PENSTOCK_TRY(link(graph->infer_, *end));
+    PENSTOCK_TRY(link(graph->analysed_, *end));
   } else {
     PENSTOCK_TRY(graph->add_video(options));
   }
@@ -120,7 +121,18 @@ Result<void> RunGraph::add_infer(const RunOptions& options) {
     PENSTOCK_TRY(set_property(infer_, name, value));
   }
   infer_sink_ = gst_element_get_static_pad(infer_, "sink");
-  infer_src_ = gst_element_get_static_pad(infer_, "src");
+  return {};
+}
+
+Result<void> RunGraph::add_track(const RunOptions& options) {
+  analysed_ = infer_;
+  if (options.track) {
+    auto track = add(pipeline_, "pentrack", "track");
+    if (!track) return std::unexpected(std::move(track).error());
+    PENSTOCK_TRY(link(infer_, *track));
+    analysed_ = *track;
+  }
+  analysed_src_ = gst_element_get_static_pad(analysed_, "src");
   return {};
 }
 
@@ -183,7 +195,7 @@ Result<void> RunGraph::add_video(const RunOptions& options) {
   gst_element_add_pad(video_, ghost);
   gst_object_unref(sink);
   drawn_ = gst_element_get_static_pad(overlay_, "src");
-  return link(infer_, video_);
+  return link(analysed_, video_);
 }
 
 GstFlowReturn RunGraph::chain_video(GstPad* pad, GstObject* parent, GstBuffer* buffer) {

@@ -2,7 +2,8 @@
 //
 // RunGraph is the GStreamer pipeline of a run:
 //
-//   input (filesrc|rtspsrc ! decodebin3)  [! convert ! filter]  ! infer (peninfer)
+//   input (filesrc|rtspsrc ! decodebin3)  [! convert ! filter]  ! infer (peninfer)  [! track
+//   (pentrack)]
 //     ! end (fakesink)                                                   without video output
 //     ! video (objectdetectionoverlay [! draw-convert] ! openh264enc ! h264parse ! mp4mux !
 //     filesink)
@@ -45,7 +46,8 @@ class RunGraph {
   /// Where decoded frames come in: the sink pad of `convert`, else of `infer`.
   GstPad* head() const { return head_; }
   GstPad* infer_sink() const { return infer_sink_; }
-  GstPad* infer_src() const { return infer_src_; }
+  /// Where analysed frames leave: the source pad of `track`, else of `infer`.
+  GstPad* analysed_src() const { return analysed_src_; }
   /// After the overlay; null without video output.
   GstPad* drawn() const { return drawn_; }
 
@@ -66,19 +68,22 @@ class RunGraph {
   GstElement* find_in_input(GstElementFactoryListType types) const;
   Result<void> add_input(const RunOptions& options);
   Result<void> add_infer(const RunOptions& options);
+  /// Behind `infer`, or nothing.
+  Result<void> add_track(const RunOptions& options);
   Result<void> add_video(const RunOptions& options);
   static GstFlowReturn chain_video(GstPad* pad, GstObject* parent, GstBuffer* buffer);
 
   GstElement* pipeline_ = nullptr;
   GstElement* input_ = nullptr;
   GstElement* infer_ = nullptr;
+  GstElement* analysed_ = nullptr;  ///< The last element of the analysis.
   GstElement* overlay_ = nullptr;
   GstElement* encoder_ = nullptr;
   GstElement* video_ = nullptr;
   GstElement* draw_convert_ = nullptr;
   GstPad* head_ = nullptr;
   GstPad* infer_sink_ = nullptr;
-  GstPad* infer_src_ = nullptr;
+  GstPad* analysed_src_ = nullptr;
   GstPad* drawn_ = nullptr;
   bool video_lost_ = false;  // peninfer's push thread only
 };

@@ -324,8 +324,8 @@ class RunJob {
     const RunPart failed = record_.failed();
     const bool drain_all =
         failed == RunPart::kNone || failed == RunPart::kSource || failed == RunPart::kOutputWrite;
-    GstPad* pad =
-        drain_all ? GST_PAD(gst_object_ref(graph_->head())) : gst_pad_get_peer(graph_->infer_src());
+    GstPad* pad = drain_all ? GST_PAD(gst_object_ref(graph_->head()))
+                            : gst_pad_get_peer(graph_->analysed_src());
     if (pad == nullptr) return false;
     // The pad's stream lock is held while a frame is on its way: not a thing to wait for here.
     closer_ = end_stream(pad);
@@ -336,7 +336,7 @@ class RunJob {
   bool give_up() {
     gave_up_ = true;
     record_.note("frames that took longer than 20 s to analyse after the signal were given up");
-    GstPad* pad = record_.frames() > 0 ? gst_pad_get_peer(graph_->infer_src()) : nullptr;
+    GstPad* pad = record_.frames() > 0 ? gst_pad_get_peer(graph_->analysed_src()) : nullptr;
     if (pad == nullptr) return false;
     late_closer_ = end_stream(pad);
     return true;

@@ -49,6 +49,7 @@ struct RunOptions {
   std::optional<float> iou_threshold;
   /// More properties of peninfer, as text ("workers" = "1").
   std::vector<std::pair<std::string, std::string>> properties;
+  bool track = false;    ///< Put pentrack behind peninfer: objects get ids that last.
   bool convert = false;  ///< Allow a convert stage for 8-bit formats other than 4:2:0.
 
   std::filesystem::path video;   ///< MP4 with boxes; empty: none.

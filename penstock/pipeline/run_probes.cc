@@ -19,7 +19,7 @@ void RunProbes::install() {
                     nullptr);
   gst_pad_add_probe(graph_.infer_sink(), GST_PAD_PROBE_TYPE_BUFFER, on_accepted, this, nullptr);
   gst_pad_add_probe(
-      graph_.infer_src(),
+      graph_.analysed_src(),
       GstPadProbeType(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM), on_analysed,
       this, nullptr);
   if (graph_.drawn() != nullptr) {

@@ -11,9 +11,12 @@ namespace penstock {
 
 namespace {
 
-/// A model has one task, so of the three at most one has anything.
+/// A model has one task, so of the three at most one has anything. Objects that a tracker supposes
+/// are no findings.
 void add_sums(std::map<std::string, double, std::less<>>& sums, const FrameResult& frame) {
-  for (const Detection& object : frame.objects) ++sums[object.label];
+  for (const Detection& object : frame.objects) {
+    if (!object.predicted) ++sums[object.label];
+  }
   if (!frame.classes.empty()) ++sums[frame.classes.front().label];
   for (const ClassArea& area : frame.areas) sums[area.label] += double(area.fraction);
 }
@@ -116,7 +119,8 @@ std::vector<std::pair<std::string, double>> RunSummary::largest() const {
 
 void RunSummary::add(const FrameResult& frame, const StageTimes& times) {
   ++frames;
-  objects += frame.objects.size();
+  objects += std::uint64_t(std::ranges::count(frame.objects, false,
+                                              [](const auto& object) { return object.predicted; }));
   add_sums(sums, frame);
   if (frame.classes.empty()) ++unclassified;
   if (!frame.texts.empty()) ++texts;

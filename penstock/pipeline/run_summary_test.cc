@@ -71,6 +71,17 @@ RunSummary small_run() {
   return summary;
 }
 
+TEST(RunTable, GivenPredictedObjects_WhenCounted_ThenTheyAreNoFindings) {
+  RunSummary summary;
+  FrameResult frame;
+  frame.objects = {{.label = "person", .track_id = 1},
+                   {.label = "person", .track_id = 2, .predicted = true}};
+  summary.add(frame, {});
+  EXPECT_EQ(summary.objects, 1u);
+  EXPECT_EQ(summary.sums["person"], 1);
+  EXPECT_EQ(summary.counts.spans()[0].sums.at("person"), 1);
+}
+
 TEST(RunTable, GivenARun_WhenPrinted_ThenTheNumbersAreThere) {
   const std::string table = to_table(small_run());
   for (const char* text :

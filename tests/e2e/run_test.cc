@@ -106,6 +106,23 @@ TEST_F(RunTest, GivenAClip_WhenRunWithAllOutputs_ThenAllOfThemHoldWhatWasInIt) {
   EXPECT_EQ(ended.err.find('\x1b'), std::string::npos) << "control characters without a terminal";
 }
 
+TEST_F(RunTest, GivenAClip_WhenTracked_ThenTheSquareIsOneObjectInAllLines) {
+  const std::string clip = square_mp4(folder_, 8).string();  // Then it jumps.
+  const std::string json = (folder_ / "tracks.jsonl").string();
+  const Ended ended =
+      run_penstock({"run", "--track", "--source", clip, "--model", model_, "--out", "json=" + json,
+                    "--out", "video=" + (folder_ / "tracks.mp4").string()});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  expect_square_lines(read_json_lines(json), 8, clip);
+  const std::string text = read_text(json);
+  int tracked = 0;
+  for (std::size_t at = 0; (at = text.find("\"track_id\":1}", at)) != std::string::npos; ++at) {
+    ++tracked;
+  }
+  EXPECT_EQ(tracked, 8) << text;
+  EXPECT_NE(ended.out.find("frame copies on this path: 0"), std::string::npos) << ended.out;
+}
+
 TEST_F(RunTest, GivenBothPolicies_WhenRun_ThenTheResultsAreTheSame) {
   const std::string clip = square_mp4(folder_, 16).string();
   for (const char* policy : {"throughput", "latency"}) {
