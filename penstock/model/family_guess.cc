@@ -196,17 +196,21 @@ FamilyFit fit(const Family& family, const GuessInput& input) {
   return family.fit(input);
 }
 
-/// The first output of which something else is said than a family's values are.
+/// The first output that is said to be planes, but whose values lie together in this family. That
+/// they lie together is what holds where nothing is said, and contradicts nothing.
 std::optional<std::size_t> other_layout(const Family& family, const GuessInput& input) {
   for (std::size_t i = 0; i < input.layouts.size(); ++i) {
     const std::size_t rank = input.outputs[i].dims.size();
     const bool prototypes = family.task == "instance-segmentation" && rank == 4;
     const TensorLayout values = prototypes ? TensorLayout::kNchw : family.values;
-    if (rank < 3 || input.layouts[i] == TensorLayout::kAny || values == TensorLayout::kAny)
-      continue;
-    if (input.layouts[i] != values) return i;
+    if (rank >= 3 && input.layouts[i] == TensorLayout::kNchw && values == TensorLayout::kNhwc)
+      return i;
   }
   return std::nullopt;
+}
+
+bool says_planes(const GuessInput& input) {
+  return std::ranges::find(input.layouts, TensorLayout::kNchw) != input.layouts.end();
 }
 
 GuessInput without_layouts(const GuessInput& input) {
@@ -219,13 +223,11 @@ GuessInput without_layouts(const GuessInput& input) {
 std::unexpected<Error> contradicts_layout(const GuessInput& input, const FamilyGuess& guess) {
   const auto family = std::ranges::find(kFamilies, guess.family, &Family::name);
   const std::size_t output = other_layout(*family, input).value_or(0);
-  const bool planes = input.layouts[output] == TensorLayout::kNchw;
   return fail(
       ErrorKind::kInvalidArgument,
-      str_format("{} says that '{}' is {}, but {}, as family '{}' has, which is {}-major; "
-                 "give --family, or mend what is wrong",
-                 input.layouts_from, input.outputs[output].name, planes ? "col-major" : "row-major",
-                 guess.reason, guess.family, planes ? "row" : "col"));
+      str_format("{} says that '{}' is col-major, but {}, as family '{}' has, which is "
+                 "row-major; give --family, or mend what is wrong",
+                 input.layouts_from, input.outputs[output].name, guess.reason, guess.family));
 }
 
 }  // namespace
@@ -251,7 +253,8 @@ Result<FamilyGuess> guess_family(const GuessInput& input) {
   if (!input.layouts.empty()) {
     // A map whose classes are not where they are said to be.
     if (const auto other = guess_family(without_layouts(input))) {
-      return contradicts_layout(input, *other);
+      if (says_planes(input)) return contradicts_layout(input, *other);
+      return *other;
     }
   }
   return unknown(input);
@@ -267,7 +270,8 @@ Result<FamilyGuess> fit_family(std::string_view name, const GuessInput& input) {
   if (!guess || other_layout(*family, input)) {
     if (auto other = fit(*family, without_layouts(input)); other && !input.layouts.empty()) {
       other->family = family->name;
-      return contradicts_layout(input, *other);
+      if (says_planes(input)) return contradicts_layout(input, *other);
+      return *other;
     }
     return fail(ErrorKind::kInvalidArgument,
                 str_format("outputs {} do not fit family '{}', whose are {}", shapes_text(input),

@@ -191,8 +191,9 @@ Result<void> check_tensor(const ModelInfo& info, const ModelInfoTensor& tensor,
   return differs("the shape", to_string(tensor.dims), to_string(dims));
 }
 
-/// What dims-order says: "col-major" is planes, as those of a planar picture, "row-major" values
-/// that lie together.
+/// What dims-order says: "col-major" is planes, as those of a planar picture. "row-major" is what
+/// holds for GStreamer where nothing is said, so it contradicts no shape; where the shape leaves it
+/// open, who says it means values that lie together.
 Result<void> take_order(PlanState& state, const ModelInfo& info, const ModelInfoTensor& tensor,
                         const TensorSpec& spec) {
   if (tensor.dims_order.empty()) return {};
@@ -210,11 +211,11 @@ Result<void> take_order(PlanState& state, const ModelInfo& info, const ModelInfo
     return {};
   }
   state.picture_layout = layout;
-  if (spec.dims.size() != 4 || is_three(spec.dims[planes ? 1 : 3])) return {};
-  return contradiction(str_format(
-      "{} says that '{}' is {}, which a picture {} is, but the model's has its channels {}",
-      info.source, spec.name, tensor.dims_order, planes ? "[N,3,H,W]" : "[N,H,W,3]",
-      planes ? "last" : "first"));
+  if (!planes || spec.dims.size() != 4 || is_three(spec.dims[1])) return {};
+  return contradiction(
+      str_format("{} says that '{}' is col-major, which a picture [N,3,H,W] is, but "
+                 "the model's has its channels last",
+                 info.source, spec.name));
 }
 
 /// What files beside the model say of its tensors must be so.

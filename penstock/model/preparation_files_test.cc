@@ -164,32 +164,46 @@ TEST_F(M02, GivenAMapThatMayBeEither_WhenPlanned_ThenItsClassesAreWhereItIsSaid)
 }
 
 TEST_F(M02, GivenAnOrderThatTheShapesContradict_WhenPlanned_ThenBothAreNamed) {
-  const Model yolo{.outputs = {{1, 84, 8400}}};
+  const Model yolo{.outputs = {{1, 25200, 85}}};
   const std::string output = "[output0]\ndir=output\ndims-order=";
-  EXPECT_THAT(refusal_with(yolo, "[images]\ndir=input\ndims-order=row-major\n"),
-              AllOf(HasSubstr("model.onnx.modelinfo"), HasSubstr("'images' is row-major"),
-                    HasSubstr("channels first")));
-  EXPECT_THAT(refusal_with(yolo, output + "row-major\n"),
-              AllOf(HasSubstr("model.onnx.modelinfo"), HasSubstr("'output0' is row-major"),
-                    HasSubstr("yolov8"), HasSubstr("[1,84,8400]"), HasSubstr("--family")));
-  EXPECT_EQ(refusal_with(yolo, output + "col-major\n"), "was planned as yolov8");
-  EXPECT_THAT(refusal_with({.outputs = {{1, 25200, 85}}}, output + "col-major\n"),
-              AllOf(HasSubstr("'output0' is col-major"), HasSubstr("yolov5")));
-  EXPECT_EQ(refusal_with({.outputs = {{1, 25200, 85}}}, output + "row-major\n"),
-            "was planned as yolov5");
-  const Model map{.outputs = {{1, 21, 64, 64}}, .input = {1, 3, 64, 64}};
-  EXPECT_THAT(refusal_with(map, output + "row-major\n", usual_input()),
-              AllOf(HasSubstr("'output0' is row-major"), HasSubstr("semantic")));
+  const Model together{.outputs = {{1, 25200, 85}}, .input = {1, 640, 640, 3}};
+  EXPECT_THAT(refusal_with(together, "[images]\ndir=input\ndims-order=col-major\n"),
+              AllOf(HasSubstr("model.onnx.modelinfo"), HasSubstr("'images' is col-major"),
+                    HasSubstr("channels last")));
+  EXPECT_THAT(refusal_with(yolo, output + "col-major\n"),
+              AllOf(HasSubstr("model.onnx.modelinfo"), HasSubstr("'output0' is col-major"),
+                    HasSubstr("yolov5"), HasSubstr("[1,25200,85]"), HasSubstr("--family")));
+  const Model map{.outputs = {{1, 64, 64, 21}}, .input = {1, 3, 64, 64}};
+  EXPECT_THAT(refusal_with(map, output + "col-major\n", usual_input()),
+              AllOf(HasSubstr("'output0' is col-major"), HasSubstr("semantic")));
   // One channel is both.
   const Model mask{.outputs = {{1, 1, 64, 64}}, .input = {1, 3, 64, 64}, .ends_in = {"Sigmoid"}};
-  EXPECT_EQ(refusal_with(mask, output + "row-major\n", usual_input()), "was planned as semantic");
+  EXPECT_EQ(refusal_with(mask, output + "col-major\n", usual_input()), "was planned as semantic");
   // A flag wins over the file, and that is told.
   PrepareOptions options;
-  options.family = "yolov8";
-  const auto planned = plan_with(yolo, output + "row-major\n", options);
+  options.family = "yolov5";
+  const auto planned = plan_with(yolo, output + "col-major\n", options);
   ASSERT_TRUE(planned) << planned.error().message();
   EXPECT_THAT(planned->notes,
               Contains(AllOf(HasSubstr("not used: dims-order"), HasSubstr("--family"))));
+}
+
+TEST_F(M02, GivenTheUsualOrderInWords_WhenPlanned_ThenItContradictsNoShape) {
+  const std::string output = "[output0]\ndir=output\ndims-order=";
+  const Model yolo{.outputs = {{1, 84, 8400}}};
+  EXPECT_EQ(refusal_with(yolo, "[images]\ndir=input\ndims-order=row-major\n"),
+            "was planned as yolov8");
+  EXPECT_EQ(refusal_with(yolo, output + "row-major\n"), "was planned as yolov8");
+  EXPECT_EQ(refusal_with(yolo, output + "col-major\n"), "was planned as yolov8");
+  EXPECT_EQ(refusal_with({.outputs = {{1, 25200, 85}}}, output + "row-major\n"),
+            "was planned as yolov5");
+  const Model map{.outputs = {{1, 21, 64, 64}}, .input = {1, 3, 64, 64}};
+  EXPECT_EQ(refusal_with(map, output + "row-major\n", usual_input()), "was planned as semantic");
+  PrepareOptions options = usual_input();
+  options.family = "semantic";
+  const auto planned = plan_with(map, output + "row-major\n", options);
+  ASSERT_TRUE(planned) << planned.error().message();
+  EXPECT_EQ(planned->manifest.family, "semantic");
 }
 
 }  // namespace
