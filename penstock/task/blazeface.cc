@@ -57,9 +57,13 @@ std::optional<std::size_t> find_output(std::span<const Shape> shapes, std::size_
 }
 
 Result<std::vector<Head>> match_heads(std::span<const Shape> shapes) {
-  std::vector<Head> heads{{.first = 0, .anchors = kFineAnchors},
-                          {.first = kFineAnchors, .anchors = kCoarseAnchors}};
-  if (shapes.size() == 2) heads = {{.first = 0, .anchors = kFineAnchors + kCoarseAnchors}};
+  std::vector<Head> heads;
+  if (shapes.size() == 2) {
+    heads.push_back({.first = 0, .anchors = kFineAnchors + kCoarseAnchors});
+  } else {
+    heads.push_back({.first = 0, .anchors = kFineAnchors});
+    heads.push_back({.first = kFineAnchors, .anchors = kCoarseAnchors});
+  }
   for (Head& head : heads) {
     const auto scores = find_output(shapes, head.anchors, 1);
     const auto boxes = find_output(shapes, head.anchors, kValues);
