@@ -85,8 +85,9 @@ remove_partial() {
   [[ -e $partial ]] || return 0
   # What an interrupted set-up left mounted where it could have no namespace of its own; innermost first.
   while read -r mounted; do
-    umount "$(printf '%b' "$mounted")"
-  done < <(awk -v inside="$partial/" 'index($5, inside) == 1 { print $5 }' /proc/self/mountinfo | tac)
+    mounted=$(printf '%b' "$mounted")
+    [[ $mounted != "$(realpath "$partial")"/* ]] || umount "$mounted"
+  done < <(awk '{ print $5 }' /proc/self/mountinfo | tac)
   rm -rf --one-file-system "$partial"
 }
 

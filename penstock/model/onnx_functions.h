@@ -42,17 +42,17 @@ class OnnxFunctions {
   using Overloads = std::map<std::string_view, Calls>;
   struct Size {
     std::uint64_t nodes = 0;
+    int height = 0;         ///< Calls below one another: a body that calls no function has 0.
     bool is_known = false;  ///< Else it is being counted, or has not been.
     bool is_counting = false;
   };
 
-  /// Nodes of a body with its calls expanded, at most kMaxOnnxNodes + 1.
-  std::uint64_t expanded(const Calls& body, int depth, std::map<Operation, Size>& sizes,
-                         std::optional<std::string>& problem) const;
+  /// Nodes of a body with its calls expanded, at most kMaxOnnxNodes + 1, and how deep they are.
+  Size expanded(const Calls& body, int depth, std::map<Operation, Size>& sizes,
+                std::optional<std::string>& problem) const;
   /// Those of the largest overload.
-  std::uint64_t largest(const Operation& name, const Overloads& overloads, int depth,
-                        std::map<Operation, Size>& sizes,
-                        std::optional<std::string>& problem) const;
+  Size largest(const Operation& name, const Overloads& overloads, int depth,
+               std::map<Operation, Size>& sizes, std::optional<std::string>& problem) const;
 
   Calls graph_;
   Calls function_;  ///< The one that is being read.

@@ -99,6 +99,23 @@ TEST(M06, GivenSeveralFunctionsOfOneName_WhenRead_ThenTheLargestOverloadCountsAn
   EXPECT_EQ(refusal(start + small + function_of("f39", {relu()}, "other")), "was read");
 }
 
+TEST(M06, GivenDeepFunctionsThatAreKnownAlready_WhenCalledFromDeepOnes_ThenTheDepthIsTheWhole) {
+  const auto chain = [](char name, int length, const std::string& last) {
+    std::string out;
+    for (int i = 0; i < length; ++i) {
+      const std::string next = i + 1 < length ? str_format("{}{}", name, i + 1) : last;
+      out +=
+          function_of(str_format("{}{}", name, i), {next.empty() ? relu() : call(next, "x", "y")});
+    }
+    return out;
+  };
+  OnnxBuilder model;
+  model.node("a0", {"a"}, {"h"}, {}, "own").node("b0", {"h"}, {"y"}, {}, "own");
+  const std::string start = model.build() + chain('a', 200, "");
+  EXPECT_EQ(refusal(start + chain('b', 56, "a0")), "was read");
+  EXPECT_THAT(refusal(start + chain('b', 57, "a0")), HasSubstr("deeper than 256"));
+}
+
 TEST(M06, GivenAFunctionOfTheDefaultDomain_WhenRead_ThenItsTwoNamesAreOne) {
   OnnxBuilder model;
   model.node("f39", {"a"}, {"y"});

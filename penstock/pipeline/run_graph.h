@@ -2,11 +2,11 @@
 //
 // RunGraph is the GStreamer pipeline of a run:
 //
-//   input (filesrc|rtspsrc ! decodebin3)  [! convert ! filter]  ! infer (peninfer)  [! track
-//   (pentrack)]
-//     ! end (fakesink)                                                   without video output
-//     ! video (objectdetectionoverlay [! draw-convert] ! openh264enc ! h264parse ! mp4mux !
-//     filesink)
+//   input (filesrc|rtspsrc ! decodebin3)  [! convert ! filter]
+//     ! infer (peninfer)  [! track (pentrack)]
+//     ! end (fakesink)              without video output
+//     ! video (objectdetectionoverlay [! draw-convert] ! openh264enc
+//              ! h264parse ! mp4mux ! filesink)
 //
 // The parts in brackets exist only when asked for or when the encoder can't take the decoder's
 // format.

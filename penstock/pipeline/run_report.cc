@@ -210,7 +210,8 @@ std::string caption_of(const FrameResult& result, Subject subject) {
   std::string out;
   switch (subject) {
     case Subject::kObjects:
-      return str_format(", {} objects", result.objects.size());
+      return str_format(", {} objects",
+                        std::ranges::count(result.objects, false, &Detection::predicted));
     case Subject::kClasses:
       for (std::size_t i = 0; i < std::min(result.classes.size(), kShown); ++i) {
         out += str_format(", {} {:.2f}", html_escape(result.classes[i].label),

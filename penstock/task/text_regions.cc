@@ -184,19 +184,45 @@ std::size_t within(double value, std::size_t most) {
   return static_cast<std::size_t>(std::clamp(value, 0.0, static_cast<double>(most)));
 }
 
+/// The upright box around a region. A turned one is nowhere wider or higher.
+struct Bounds {
+  std::int32_t left = std::numeric_limits<std::int32_t>::max(), right = 0, top = 0, bottom = 0;
+
+  bool may_hold_text() const {
+    return static_cast<float>(right - left) >= kLeastSide &&
+           static_cast<float>(bottom - top) >= kLeastSide;
+  }
+};
+
+/// Those of a region are at its root.
+std::vector<Bounds> bounds_of(std::vector<Run>& runs) {
+  std::vector<Bounds> bounds(runs.size());
+  for (std::uint32_t i = 0; i < runs.size(); ++i) {
+    const std::uint32_t root = root_of(runs, i);
+    Bounds& all = bounds[root];
+    if (root == i) all.top = runs[i].row;
+    all.left = std::min(all.left, runs[i].begin);
+    all.right = std::max(all.right, runs[i].end);
+    all.bottom = runs[i].row + 1;
+  }
+  return bounds;
+}
+
 }  // namespace
 
 std::vector<TextRegion> find_text_regions(const ProbabilityMap& map, float pixel_threshold) {
   std::vector<Run> runs = connected_runs(map, pixel_threshold);
+  const std::vector<Bounds> bounds = bounds_of(runs);
   // A region's corners: of each row the outermost runs' only.
   std::vector<std::vector<Corner>> regions;
-  std::vector<std::size_t> region_of(runs.size());
+  std::vector<std::size_t> region_of(runs.size(), kMostTextRegions);
   for (std::uint32_t i = 0; i < runs.size(); ++i) {
     const std::uint32_t root = root_of(runs, i);
-    if (root == i) {
+    if (root == i && bounds[i].may_hold_text() && regions.size() < kMostTextRegions) {
       region_of[i] = regions.size();
       regions.emplace_back();
     }
+    if (region_of[root] == kMostTextRegions) continue;
     const Run& run = runs[i];
     auto& corners = regions[region_of[root]];
     const std::int64_t begin = run.begin, end = run.end, row = run.row;

@@ -26,8 +26,10 @@ struct TextRegion {
 };
 
 /// In the order of their first pixels, row by row. Pixels that are not finite belong to none.
-/// Regions whose box has a side below 3 are noise and left out. Work and memory are linear in the
-/// map's pixels, but for a hull's corners times one another.
+/// Regions whose box has a side below 3 are noise and left out; of the others the first
+/// kMostTextRegions are taken. Work and memory are linear in the map's pixels, but for a hull's
+/// corners times one another.
+constexpr std::size_t kMostTextRegions = 1000;
 std::vector<TextRegion> find_text_regions(const ProbabilityMap& map, float pixel_threshold);
 
 /// The mean of the finite pixels whose centre lies in the box; 0 when there is none.

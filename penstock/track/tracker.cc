@@ -75,6 +75,11 @@ class ByteTracker final : public Tracker {
   std::vector<Detection> update(std::vector<Detection> detections,
                                 const TrackedPicture& picture) override {
     for (Track& track : tracks_) track.motion.predict();
+    // What another tracker before this one said of them holds no more.
+    for (Detection& detection : detections) {
+      detection.track_id = 0;
+      detection.predicted = false;
+    }
     sort_out(detections);
     times_.assign(detections.size(), {});
     matched_.assign(tracks_.size(), false);

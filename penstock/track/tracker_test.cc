@@ -146,6 +146,23 @@ TEST_F(G04, GivenAnotherClassAtTheSamePlace_WhenTracked_ThenItIsAnotherObject) {
   EXPECT_NE(told[0].track_id, id);
 }
 
+TEST_F(G04, GivenIdsOfAnotherTracker_WhenTracked_ThenTheyAreGone) {
+  Detection unsure = person(500, 200, 0.2f);
+  unsure.track_id = 1;
+  unsure.predicted = true;
+  Detection sure = person(100, 200);
+  sure.track_id = 77;
+  sure.predicted = true;
+  for (int frame = 0; frame < 3; ++frame) {
+    const auto told = update({sure, unsure});
+    ASSERT_EQ(told.size(), 2u);
+    EXPECT_NE(told[0].track_id, 77);
+    EXPECT_FALSE(told[0].predicted);
+    EXPECT_EQ(told[1].track_id, 0) << "it begins no track";
+    EXPECT_FALSE(told[1].predicted);
+  }
+}
+
 TEST_F(G04, GivenAReset_WhenTheNextStreamBegins_ThenNoIdComesBack) {
   const auto id = update({person(300, 100)})[0].track_id;
   tracker_->reset();

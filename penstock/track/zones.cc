@@ -2,6 +2,9 @@
 #include "penstock/track/zones.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -59,9 +62,12 @@ void count(std::vector<LabelCount>& counts, const std::string& label) {
 struct Visitor {
   std::string label;
   Nanoseconds seen{};
+  std::uint64_t frame = 0;                          ///< The number of the one that saw it last.
   std::optional<ZonePoint> place;                   ///< Last time.
   std::vector<std::optional<Nanoseconds>> entered;  ///< By zone.
 };
+
+using Visitors = std::map<std::int64_t, Visitor>;
 
 class Counter final : public ZoneCounter {
  public:
@@ -77,6 +83,7 @@ class Counter final : public ZoneCounter {
   ZoneFrame update(std::span<const Detection> objects, Nanoseconds time, int width,
                    int height) override {
     time_ = std::max(time_, time);
+    ++frame_;
     total_.events.clear();
     for (ZoneState& zone : total_.zones) {
       zone.inside = 0;
@@ -91,17 +98,21 @@ class Counter final : public ZoneCounter {
   void reset() override {
     visitors_.clear();
     time_ = {};
+    frame_ = 0;
   }
 
  private:
   void look_at(const Detection& object, int width, int height) {
-    const ZonePoint place{(object.x + object.width / 2) / static_cast<float>(std::max(width, 1)),
-                          (object.y + object.height) / static_cast<float>(std::max(height, 1))};
+    // Whoever the lower border cuts off stands on it, and in the zones that reach it.
+    const float last = std::nextafter(1.0f, 0.0f);
+    const ZonePoint place{
+        std::min((object.x + object.width / 2) / static_cast<float>(std::max(width, 1)), last),
+        std::min((object.y + object.height) / static_cast<float>(std::max(height, 1)), last)};
     Visitor* visitor = object.track_id == 0 ? nullptr : visitor_of(object);
     for (std::size_t i = 0; i < options_.zones.size(); ++i) {
       const Zone& zone = options_.zones[i];
-      if (!wanted(zone.labels, object.label)) continue;
-      const bool inside = contains(zone.corners, place);
+      // An object whose label is another now has left the zones of its former one.
+      const bool inside = wanted(zone.labels, object.label) && contains(zone.corners, place);
       ZoneState& state = total_.zones[i];
       if (inside) {
         ++state.inside;
@@ -122,13 +133,16 @@ class Counter final : public ZoneCounter {
     if (visitor->place) cross_lines(object, *visitor->place, place);
     visitor->place = place;
     visitor->seen = time_;
+    visitor->frame = frame_;
   }
 
   Visitor* visitor_of(const Detection& object) {
     const auto found = visitors_.find(object.track_id);
     if (found != visitors_.end()) return &found->second;
-    if (visitors_.size() >= options_.max_objects) return nullptr;
-    Visitor fresh{.label = object.label, .seen = time_, .place = {}, .entered = {}};
+    // Frames without times forget nobody: then whoever was seen longest ago makes room.
+    if (visitors_.size() >= options_.max_objects && !forget_oldest()) return nullptr;
+    Visitor fresh{
+        .label = object.label, .seen = time_, .frame = frame_, .place = {}, .entered = {}};
     fresh.entered.resize(options_.zones.size());
     return &visitors_.emplace(object.track_id, std::move(fresh)).first->second;
   }
@@ -161,16 +175,27 @@ class Counter final : public ZoneCounter {
 
   void forget() {
     for (auto at = visitors_.begin(); at != visitors_.end();) {
-      Visitor& visitor = at->second;
-      if (time_ - visitor.seen < options_.forget_after) {
-        ++at;
-        continue;
-      }
-      for (std::size_t i = 0; i < visitor.entered.size(); ++i) {
-        if (visitor.entered[i]) leave(i, at->first, visitor, visitor.seen);
-      }
-      at = visitors_.erase(at);
+      const Visitor& visitor = at->second;
+      const bool stays = visitor.frame == frame_ || time_ - visitor.seen < options_.forget_after;
+      at = stays ? std::next(at) : forget(at);
     }
+  }
+
+  /// Of those that neither this frame nor the last one has seen; false if there is none.
+  bool forget_oldest() {
+    const auto oldest = std::ranges::min_element(
+        visitors_, {}, [](const auto& entry) { return entry.second.frame; });
+    if (oldest == visitors_.end() || oldest->second.frame + 1 >= frame_) return false;
+    forget(oldest);
+    return true;
+  }
+
+  Visitors::iterator forget(Visitors::iterator at) {
+    Visitor& visitor = at->second;
+    for (std::size_t i = 0; i < visitor.entered.size(); ++i) {
+      if (visitor.entered[i]) leave(i, at->first, visitor, visitor.seen);
+    }
+    return visitors_.erase(at);
   }
 
   void tell(ZoneEventKind kind, const std::string& place, std::int64_t track_id,
@@ -180,7 +205,8 @@ class Counter final : public ZoneCounter {
   }
 
   const ZoneOptions options_;
-  std::map<std::int64_t, Visitor> visitors_;
+  Visitors visitors_;
+  std::uint64_t frame_ = 0;
   ZoneFrame total_;
   Nanoseconds time_{};
 };

@@ -112,6 +112,36 @@ TEST_F(Zones, GivenMoreObjectsThanAreRemembered_WhenCounted_ThenTheRestIsOnlyIns
   EXPECT_EQ(frame.zones[0].entered, 2u);
 }
 
+TEST_F(Zones, GivenFramesWithoutTimes_WhenAllRememberedAreGone_ThenTheyMakeRoom) {
+  make({.zones = {{.name = "door", .corners = kSquare}}, .lines = {}, .max_objects = 2});
+  update({at(30, 40, 1), at(30, 40, 2)}, 0s);
+  EXPECT_EQ(update({at(30, 40, 3)}, 0s).zones[0].entered, 2u) << "both were there a frame ago";
+  const ZoneFrame frame = update({at(30, 40, 3)}, 0s);
+  EXPECT_EQ(frame.zones[0].entered, 3u);
+  EXPECT_EQ(frame.zones[0].left, 1u);
+}
+
+TEST_F(Zones, GivenNoPatience_WhenAnObjectStays_ThenItStays) {
+  make({.zones = {{.name = "door", .corners = kSquare}}, .lines = {}, .forget_after = 0s});
+  update({at(30, 40, 1)}, 0s);
+  EXPECT_EQ(update({at(30, 40, 1)}, 1s).zones[0].longest_dwell, 1s);
+  EXPECT_EQ(update({}, 2s).zones[0].left, 1u);
+}
+
+TEST_F(Zones, GivenAnObjectAtTheLowerBorder_WhenTheZoneReachesIt_ThenItIsInside) {
+  make({.zones = {{.name = "all", .corners = {{0, 0}, {1, 0}, {1, 1}, {0, 1}}}}, .lines = {}});
+  EXPECT_EQ(update({at(50, 100, 1)}, 0s).zones[0].inside, 1u);
+  EXPECT_EQ(update({at(100, 100, 1)}, 1s).zones[0].inside, 1u);
+}
+
+TEST_F(Zones, GivenALabelThatChanges_WhenNoLongerWanted_ThenTheObjectLeft) {
+  make({.zones = {{.name = "door", .corners = kSquare, .labels = {"person"}}}, .lines = {}});
+  update({at(30, 40, 1)}, 0s);
+  const ZoneFrame frame = update({at(30, 40, 1, "dog")}, 1s);
+  EXPECT_EQ(frame.zones[0].inside, 0u);
+  EXPECT_EQ(frame.zones[0].left, 1u);
+}
+
 TEST_F(Zones, GivenAReset_WhenTheStreamBeginsAnew_ThenCountsStayAndObjectsGo) {
   make({.zones = {{.name = "door", .corners = kSquare}}, .lines = {}});
   update({at(30, 40, 1)}, 5s);
