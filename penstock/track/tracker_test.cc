@@ -207,7 +207,11 @@ TEST_F(G04, GivenDetectionsThatAreNoBoxes_WhenTracked_ThenTheyAreLeftAlone) {
 TEST_F(G04, GivenThousandsOfDetections_WhenTracked_ThenTracksAreBounded) {
   tracker_ = Tracker::create({.max_tracks = 50}).value();
   std::vector<Detection> many;
-  for (int i = 0; i < 2000; ++i) many.push_back(person(float(i % 100) * 50, float(i / 100) * 110));
+  for (int row = 0; row < 20; ++row) {
+    for (int column = 0; column < 100; ++column) {
+      many.push_back(person(float(column) * 50, float(row) * 110));
+    }
+  }
   const auto told = update(many);
   EXPECT_EQ(told.size(), 2000u);
   EXPECT_EQ(tracker_->tracks(), 50u);
