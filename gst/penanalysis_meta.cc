@@ -49,16 +49,22 @@ const GstMetaInfo* analysis_meta_info() {
   return info;
 }
 
-}  // namespace
-
-std::shared_ptr<const Analysis> share_analysis(GstBuffer* buffer) {
-  std::shared_ptr<const Analysis> found;
+/// Null where there is none.
+AnalysisMeta* latest_meta(GstBuffer* buffer) {
+  AnalysisMeta* found = nullptr;
   gpointer state = nullptr;
   while (GstMeta* meta =
              gst_buffer_iterate_meta_filtered(buffer, &state, analysis_meta_api_type())) {
-    found = reinterpret_cast<AnalysisMeta*>(meta)->analysis;
+    found = reinterpret_cast<AnalysisMeta*>(meta);
   }
   return found;
+}
+
+}  // namespace
+
+std::shared_ptr<const Analysis> share_analysis(GstBuffer* buffer) {
+  const AnalysisMeta* meta = latest_meta(buffer);
+  return meta == nullptr ? nullptr : meta->analysis;
 }
 
 const Analysis* read_analysis(GstBuffer* buffer) { return share_analysis(buffer).get(); }
@@ -66,6 +72,10 @@ const Analysis* read_analysis(GstBuffer* buffer) { return share_analysis(buffer)
 void attach_analysis(GstBuffer* buffer, std::shared_ptr<const Analysis> analysis) {
   GstMeta* meta = gst_buffer_add_meta(buffer, analysis_meta_info(), nullptr);
   reinterpret_cast<AnalysisMeta*>(meta)->analysis = std::move(analysis);
+}
+
+void replace_analysis(GstBuffer* buffer, std::shared_ptr<const Analysis> analysis) {
+  latest_meta(buffer)->analysis = std::move(analysis);
 }
 
 }  // namespace penstock::gst

@@ -35,4 +35,8 @@ __attribute__((visibility("default"))) std::shared_ptr<const Analysis> share_ana
 __attribute__((visibility("default"))) void attach_analysis(
     GstBuffer* buffer, std::shared_ptr<const Analysis> analysis);
 
+/// Puts `analysis` (not null) in the place of the latest one of a buffer that has one and whose
+/// metadata is writable. Other buffers that share the former keep it.
+void replace_analysis(GstBuffer* buffer, std::shared_ptr<const Analysis> analysis);
+
 }  // namespace penstock::gst

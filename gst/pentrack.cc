@@ -6,6 +6,7 @@
 
 #include "gst/bus_error.h"
 #include "gst/element_state.h"
+#include "gst/record_transform.h"
 #include "gst/track_records.h"
 #include "penstock/track/tracker.h"
 
@@ -32,12 +33,6 @@ enum Property : guint {
   kPredictedFrames,
   kMaxTracks,
 };
-
-// Frames in whatever memory, since no pixel is read.
-GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE("sink", GST_PAD_SINK, GST_PAD_ALWAYS,
-                                                             GST_STATIC_CAPS("video/x-raw(ANY)"));
-GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE("src", GST_PAD_SRC, GST_PAD_ALWAYS,
-                                                            GST_STATIC_CAPS("video/x-raw(ANY)"));
 
 }  // namespace
 
@@ -75,32 +70,19 @@ gboolean stop(GstBaseTransform* base) {
 
 gboolean set_caps(GstBaseTransform* base, GstCaps* caps, GstCaps*) {
   TrackedPicture& picture = PEN_TRACK(base)->core->picture;
-  const GstStructure* fields = gst_caps_get_structure(caps, 0);
-  if (gst_structure_get_int(fields, "width", &picture.width) &&
-      gst_structure_get_int(fields, "height", &picture.height)) {
-    return TRUE;
-  }
-  report(base, "negotiating caps",
-         Error(ErrorKind::kUnsupported, "the caps have no width and height"));
-  return FALSE;
+  return read_picture_size(base, caps, picture.width, picture.height);
 }
 
 gboolean sink_event(GstBaseTransform* base, GstEvent* event) {
   TrackCore& core = *PEN_TRACK(base)->core;
-  const GstEventType type = GST_EVENT_TYPE(event);
-  // Both are serialized with the frames. What comes behind a flush was elsewhere in time.
-  const bool is_new = type == GST_EVENT_STREAM_START || type == GST_EVENT_FLUSH_STOP;
-  if (is_new && core.tracker != nullptr) core.tracker->reset();
+  if (begins_anew(event) && core.tracker != nullptr) core.tracker->reset();
   return GST_BASE_TRANSFORM_CLASS(pen_track_parent_class)->sink_event(base, event);
 }
 
 GstFlowReturn transform(GstBaseTransform* base, GstBuffer* buffer) {
   TrackCore& core = *PEN_TRACK(base)->core;
-  GstClockTime time = GST_CLOCK_TIME_NONE;
-  if (base->segment.format == GST_FORMAT_TIME) {
-    time = gst_segment_to_running_time(&base->segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
-  }
-  core.picture.time = Nanoseconds(static_cast<gint64>(time));  // NONE is -1 and comes back as NONE.
+  // NONE is -1 and comes back as NONE.
+  core.picture.time = Nanoseconds(static_cast<gint64>(running_time_of(base, buffer)));
   const auto tracked = track_records(*core.tracker, buffer, core.picture);
   if (tracked) return GST_FLOW_OK;
   report(base, "adding tracks", tracked.error());
@@ -235,8 +217,7 @@ static void pen_track_class_init(PenTrackClass* klass) {
   transform_class->sink_event = sink_event;
   transform_class->transform_ip = transform;
   install_properties(object_class);
-  gst_element_class_add_static_pad_template(element_class, &sink_template);
-  gst_element_class_add_static_pad_template(element_class, &src_template);
+  add_any_video_pads(element_class);
   gst_element_class_set_static_metadata(
       element_class, "Penstock tracker", "Filter/Analyzer/Video",
       "Gives detected objects ids that last, without looking at pixels", "The Penstock authors");

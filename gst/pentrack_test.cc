@@ -16,6 +16,7 @@
 #include "gst/gst_ptr.h"
 #include "gst/penanalysis_meta.h"
 #include "gst/testing/infer_fixture.h"
+#include "gst/testing/warning_trap.h"
 
 namespace penstock::gst {
 namespace {
@@ -231,6 +232,7 @@ TEST(G02, GivenAnAnalysis_WhenTracked_ThenItsCopyHasTheIdsAndTheOriginalNone) {
   const auto told = read(buffer.get());
   ASSERT_EQ(tracked->result.objects.size(), 2u);
   EXPECT_EQ(tracked->result.frame, 7u);
+  EXPECT_EQ(gst_buffer_get_n_meta(buffer.get(), g_type_from_name("PenAnalysisMetaAPI")), 1u);
   for (std::size_t i = 0; i < 2; ++i) {
     const Detection& object = tracked->result.objects[i];
     EXPECT_EQ(guint64(object.track_id), told[i].id);
@@ -293,17 +295,14 @@ TEST(L01, GivenPentracksProperties_WhenListed_ThenTheyAreTheDocumentedOnes) {
 
 TEST(L01, GivenARunningPentrack_WhenAPropertyIsSet_ThenItStaysAndAWarningSaysSo) {
   TrackHarness harness;
-  std::string said;
-  const GLogFunc previous =
-      g_log_set_default_handler([](const gchar*, GLogLevelFlags, const gchar* text,
-                                   gpointer to) { *static_cast<std::string*>(to) += text; },
-                                &said);
+  WarningTrap trap;
   g_object_set(harness.get()->element, "max-tracks", 7u, nullptr);
-  g_log_set_default_handler(previous, nullptr);
+  const auto said = trap.take();
   guint value = 0;
   g_object_get(harness.get()->element, "max-tracks", &value, nullptr);
   EXPECT_EQ(value, 512u);
-  EXPECT_NE(said.find("max-tracks"), std::string::npos) << said;
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_NE(said[0].find("'max-tracks'"), std::string::npos) << said[0];
 }
 
 TEST(L01, GivenPropertiesThatContradict_WhenStarted_ThenOneErrorNamesThem) {
@@ -313,19 +312,10 @@ TEST(L01, GivenPropertiesThatContradict_WhenStarted_ThenOneErrorNamesThem) {
   gst_element_set_bus(element.get(), bus.get());
   g_object_set(element.get(), "sure-score", 0.2, "unsure-score", 0.4, nullptr);
   EXPECT_EQ(gst_element_set_state(element.get(), GST_STATE_PAUSED), GST_STATE_CHANGE_FAILURE);
-  int errors = 0;
-  while (GstMessage* raw = gst_bus_pop(bus.get())) {
-    const GstPtr<GstMessage> message(raw);
-    if (GST_MESSAGE_TYPE(raw) != GST_MESSAGE_ERROR) continue;
-    ++errors;
-    GError* error = nullptr;
-    gst_message_parse_error(raw, &error, nullptr);
-    const std::string text = error->message;
-    g_error_free(error);
-    EXPECT_NE(text.find("tracker: device 'cpu'"), std::string::npos) << text;
-    EXPECT_NE(text.find("unsure score"), std::string::npos) << text;
-  }
-  EXPECT_EQ(errors, 1);
+  const auto said = take_errors(bus.get());
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_NE(said[0].find("tracker: device 'cpu'"), std::string::npos) << said[0];
+  EXPECT_NE(said[0].find("unsure score"), std::string::npos) << said[0];
   gst_element_set_state(element.get(), GST_STATE_NULL);
   gst_bus_set_flushing(bus.get(), TRUE);
 }

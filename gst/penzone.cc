@@ -14,6 +14,7 @@
 #include "gst/element_state.h"
 #include "gst/gst_ptr.h"
 #include "gst/object_records.h"
+#include "gst/record_transform.h"
 #include "gst/zone_messages.h"
 #include "penstock/track/zone_text.h"
 #include "penstock/track/zones.h"
@@ -37,11 +38,6 @@ struct ZoneCore {
 };
 
 enum Property : guint { kZones = 1, kLines, kForgetAfter, kPostMessages, kStats };
-
-GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE("sink", GST_PAD_SINK, GST_PAD_ALWAYS,
-                                                             GST_STATIC_CAPS("video/x-raw(ANY)"));
-GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE("src", GST_PAD_SRC, GST_PAD_ALWAYS,
-                                                            GST_STATIC_CAPS("video/x-raw(ANY)"));
 
 }  // namespace
 
@@ -96,21 +92,12 @@ gboolean stop(GstBaseTransform* base) {
 
 gboolean set_caps(GstBaseTransform* base, GstCaps* caps, GstCaps*) {
   ZoneCore& core = *PEN_ZONE(base)->core;
-  const GstStructure* fields = gst_caps_get_structure(caps, 0);
-  if (gst_structure_get_int(fields, "width", &core.width) &&
-      gst_structure_get_int(fields, "height", &core.height)) {
-    return TRUE;
-  }
-  report(base, "negotiating caps",
-         Error(ErrorKind::kUnsupported, "the caps have no width and height"));
-  return FALSE;
+  return read_picture_size(base, caps, core.width, core.height);
 }
 
 gboolean sink_event(GstBaseTransform* base, GstEvent* event) {
   ZoneCore& core = *PEN_ZONE(base)->core;
-  const GstEventType type = GST_EVENT_TYPE(event);
-  const bool is_new = type == GST_EVENT_STREAM_START || type == GST_EVENT_FLUSH_STOP;
-  if (is_new && core.counter != nullptr) {
+  if (begins_anew(event) && core.counter != nullptr) {
     core.counter->reset();
     core.time = {};
   }
@@ -134,10 +121,7 @@ GstFlowReturn look_at(GstBaseTransform* base, GstBuffer* buffer) {
   GstAnalyticsRelationMeta* meta = gst_buffer_get_analytics_relation_meta(buffer);
   // Nobody looked for objects in it, so none has gone.
   if (meta == nullptr) return GST_FLOW_OK;
-  GstClockTime time = GST_CLOCK_TIME_NONE;
-  if (base->segment.format == GST_FORMAT_TIME) {
-    time = gst_segment_to_running_time(&base->segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
-  }
+  const GstClockTime time = running_time_of(base, buffer);
   if (GST_CLOCK_TIME_IS_VALID(time)) core.time = Nanoseconds(static_cast<gint64>(time));
   ZoneFrame frame = core.counter->update(tracked_objects(meta), core.time, core.width, core.height);
   std::vector<ZoneEvent> events = std::move(frame.events);
@@ -265,8 +249,7 @@ static void pen_zone_class_init(PenZoneClass* klass) {
   transform_class->sink_event = sink_event;
   transform_class->transform_ip = look_at;
   install_properties(object_class);
-  gst_element_class_add_static_pad_template(element_class, &sink_template);
-  gst_element_class_add_static_pad_template(element_class, &src_template);
+  add_any_video_pads(element_class);
   gst_element_class_set_static_metadata(element_class, "Penstock zones", "Filter/Analyzer/Video",
                                         "Counts tracked objects in zones and across lines",
                                         "The Penstock authors");

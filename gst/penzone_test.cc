@@ -12,6 +12,7 @@
 
 #include "gst/gst_ptr.h"
 #include "gst/testing/infer_fixture.h"
+#include "gst/testing/warning_trap.h"
 
 namespace penstock::gst {
 namespace {
@@ -90,17 +91,12 @@ class PenzoneTest : public ::testing::Test {
         gst_value_get_structure(gst_value_list_get_value(entries, index)), field, &value));
     return value;
   }
-  std::vector<std::string> errors() {
-    std::vector<std::string> texts;
-    while (GstMessage* raw = gst_bus_pop(bus_.get())) {
-      const GstPtr<GstMessage> message(raw);
-      if (GST_MESSAGE_TYPE(raw) != GST_MESSAGE_ERROR) continue;
-      GError* error = nullptr;
-      gst_message_parse_error(raw, &error, nullptr);
-      texts.emplace_back(error->message);
-      g_error_free(error);
-    }
-    return texts;
+  /// What begins a stream, then its segment.
+  void begin(GstEvent* event) {
+    EXPECT_TRUE(gst_harness_push_event(harness_.get(), event));
+    GstSegment segment;
+    gst_segment_init(&segment, GST_FORMAT_TIME);
+    EXPECT_TRUE(gst_harness_push_event(harness_.get(), gst_event_new_segment(&segment)));
   }
 
   GstPtr<GstElement> element_;
@@ -141,6 +137,35 @@ TEST_F(PenzoneTest, GivenFramesThatNobodyLookedAt_WhenTheyPass_ThenNobodyHasLeft
   EXPECT_EQ(stat("zones", 0, "inside"), 1u);
 }
 
+TEST_F(PenzoneTest, GivenAnotherStreamOrAFlush_WhenItsObjectsHaveTheSameIds_ThenTheyAreOthers) {
+  g_object_set(element_.get(), "zones", kDoor, nullptr);
+  play();
+  push(frame_at(9 * GST_SECOND, {{30, 40, 3}}));
+  begin(gst_event_new_stream_start("another"));
+  push(frame_at(0, {{30, 40, 3}}));
+  EXPECT_EQ(stat("zones", 0, "entered"), 2u);
+  EXPECT_EQ(stat("zones", 0, "longest-dwell"), 0u) << "times begin anew, too";
+  ASSERT_TRUE(gst_harness_push_event(harness_.get(), gst_event_new_flush_start()));
+  begin(gst_event_new_flush_stop(TRUE));
+  push(frame_at(GST_SECOND, {{30, 40, 3}}));
+  EXPECT_EQ(stat("zones", 0, "entered"), 3u);
+}
+
+TEST_F(PenzoneTest, GivenARunningElement_WhenAPropertyOfReadyIsSet_ThenItStaysAndThatIsSaid) {
+  g_object_set(element_.get(), "zones", kDoor, nullptr);
+  play();
+  push(frame_at(0, {}));
+  WarningTrap trap;
+  g_object_set(element_.get(), "zones", "other: 0,0 1,0 1,1", nullptr);
+  const auto said = trap.take();
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_NE(said[0].find("'zones'"), std::string::npos) << said[0];
+  gchar* zones = nullptr;
+  g_object_get(element_.get(), "zones", &zones, nullptr);
+  EXPECT_STREQ(zones, kDoor);
+  g_free(zones);
+}
+
 TEST_F(PenzoneTest, GivenASharedFrame_WhenItPasses_ThenItIsTheSameBuffer) {
   g_object_set(element_.get(), "zones", kDoor, "post-messages", FALSE, nullptr);
   play();
@@ -158,7 +183,7 @@ TEST_F(PenzoneTest, GivenPlacesThatAreNone_WhenStarted_ThenOneErrorNamesThem) {
         {"lines", "gate: 0,0", "line 'gate' has 1 ends"}}) {
     g_object_set(element_.get(), "zones", "", "lines", "", property, text, nullptr);
     EXPECT_EQ(gst_element_set_state(element_.get(), GST_STATE_PAUSED), GST_STATE_CHANGE_FAILURE);
-    const auto said = errors();
+    const auto said = take_errors(bus_.get());
     ASSERT_EQ(said.size(), 1u);
     EXPECT_NE(said[0].find("zones: device 'cpu'"), std::string::npos) << said[0];
     EXPECT_NE(said[0].find(named), std::string::npos) << said[0];

@@ -68,20 +68,21 @@ Result<void> track_records(Tracker& tracker, GstBuffer* buffer, const TrackedPic
   }
   const std::vector<GstAnalyticsODMtd> records = object_records(meta);
   const Analysis* analysis = read_analysis(buffer);
-  if (analysis != nullptr && analysis->result.objects.size() != records.size()) analysis = nullptr;
+  std::shared_ptr<Analysis> tracked;
   std::vector<Detection> objects;
-  if (analysis != nullptr) {
-    objects = analysis->result.objects;
+  if (analysis != nullptr && analysis->result.objects.size() == records.size()) {
+    // Others may share it.
+    tracked = std::make_shared<Analysis>(*analysis);
+    objects = std::move(tracked->result.objects);
   } else {
     objects.reserve(records.size());
     for (const GstAnalyticsODMtd& record : records) objects.push_back(read_object(record));
   }
   objects = tracker.update(std::move(objects), picture);
   PENSTOCK_TRY(add_tracks(meta, records, objects, tracker.times()));
-  if (analysis == nullptr) return {};
-  auto tracked = std::make_shared<Analysis>(*analysis);
+  if (tracked == nullptr) return {};
   tracked->result.objects = std::move(objects);
-  attach_analysis(buffer, std::move(tracked));
+  replace_analysis(buffer, std::move(tracked));
   return {};
 }
 

@@ -137,11 +137,13 @@ BufferPtr InferFixture::make_frame(GstClockTime pts, const std::string& format, 
   return buffer;
 }
 
-std::vector<std::string> InferFixture::errors() {
+std::vector<std::string> InferFixture::errors() { return take_errors(bus_.get()); }
+
+std::vector<std::string> take_errors(GstBus* bus) {
   std::vector<std::string> texts;
   // Not gst_bus_pop_filtered(): it drops other messages, perhaps with the last reference to their
   // element, while it holds the bus's lock, and a dying element posts.
-  while (GstMessage* raw = gst_bus_pop(bus_.get())) {
+  while (GstMessage* raw = gst_bus_pop(bus)) {
     const GstPtr<GstMessage> message(raw);
     if (GST_MESSAGE_TYPE(raw) != GST_MESSAGE_ERROR) continue;
     GError* error = nullptr;

@@ -18,6 +18,9 @@
 
 namespace penstock::gst {
 
+/// The texts of the errors on `bus` so far; other messages are dropped.
+std::vector<std::string> take_errors(GstBus* bus);
+
 /// The model's input side; frames of twice that give boxes of twice the model's coordinates.
 inline constexpr int kModelSide = 64;
 inline constexpr int kFrameSide = 2 * kModelSide;

@@ -347,9 +347,14 @@ Result<std::unique_ptr<Tracker>> Tracker::create(const TrackerOptions& options) 
   PENSTOCK_TRY(check_part("IoU of an unsure match", options.unsure_match_iou));
   PENSTOCK_TRY(check_count("frames to confirm", options.confirm_frames, 1, 1000));
   PENSTOCK_TRY(check_count("missed frames", options.max_missed_frames, 0, 100000));
+  PENSTOCK_TRY(check_count("predicted frames", options.predicted_frames, 0, 1000));
   // What happens in longer gaps is learnt from tracks that live on.
-  PENSTOCK_TRY(check_count("predicted frames", options.predicted_frames, 0,
-                           std::min(options.max_missed_frames, 1000)));
+  if (options.predicted_frames > options.max_missed_frames) {
+    return fail(ErrorKind::kInvalidArgument,
+                str_format("{} predicted frames are more than the {} missed ones after which a "
+                           "track ends",
+                           options.predicted_frames, options.max_missed_frames));
+  }
   if (options.unsure_score > options.sure_score) {
     return fail(ErrorKind::kInvalidArgument, "the unsure score is above the sure one");
   }

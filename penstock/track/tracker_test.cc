@@ -228,7 +228,9 @@ TEST(TrackerOptions, GivenOptionsOutOfRange_WhenCreated_ThenTheyAreNamed) {
   EXPECT_THAT(refusal({.sure_score = 0.3f, .unsure_score = 0.4f}), HasSubstr("above the sure"));
   EXPECT_THAT(refusal({.confirm_frames = 0}), HasSubstr("frames to confirm 0"));
   EXPECT_THAT(refusal({.max_missed_frames = -1}), HasSubstr("missed frames -1"));
-  EXPECT_THAT(refusal({.max_missed_frames = 2}), HasSubstr("predicted frames 3"));
+  EXPECT_THAT(refusal({.max_missed_frames = 2}),
+              HasSubstr("3 predicted frames are more than the 2 missed"));
+  EXPECT_THAT(refusal({.predicted_frames = 1001}), HasSubstr("predicted frames 1001"));
   EXPECT_THAT(refusal({.max_tracks = 0}), HasSubstr("0 tracks"));
 }
 
