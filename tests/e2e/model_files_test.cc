@@ -14,6 +14,7 @@
 #include "penstock/model/testing/onnx_builder.h"
 #include "penstock/model/testing/square_finders.h"
 #include "tests/e2e/clips.h"
+#include "tests/e2e/model_folder.h"
 #include "tests/e2e/penstock_process.h"
 
 namespace penstock::e2e {
@@ -25,34 +26,15 @@ using testing::Not;
 
 namespace fs = std::filesystem;
 
-class ModelFilesTest : public testing::Test {
+class ModelFilesTest : public ModelFolder {
  protected:
   void SetUp() override {
-    gst_init(nullptr, nullptr);
-    folder_ = fresh_folder();
-    models_ = (folder_ / "models").string();
-    onnx_ = (folder_ / "squares.onnx").string();
-    labels_ = (folder_ / "labels.txt").string();
+    ModelFolder::SetUp();
     photo_ = (folder_ / "photo.png").string();
-    std::ofstream(labels_) << "red\ngreen\nblue\n";
-    std::ofstream(onnx_, std::ios::binary)
-        << model_testing::make_square_finder(model_testing::BoxLayout::kYolov8, kSide).onnx;
     make_square_clip(photo_, 1, "videoconvert ! video/x-raw,format=RGB ! pngenc snapshot=false");
   }
-  Ended model(std::vector<std::string> words, const Surroundings& surroundings = {}) const {
-    words.insert(words.begin(), "model");
-    words.insert(words.end(), {"--models", models_});
-    return run_penstock(words, surroundings);
-  }
-  Ended prepare(const std::vector<std::string>& more = {},
-                const Surroundings& surroundings = {}) const {
-    std::vector<std::string> words{"prepare", onnx_, "--labels", labels_};
-    words.insert(words.end(), more.begin(), more.end());
-    return model(words, surroundings);
-  }
 
-  fs::path folder_;
-  std::string models_, onnx_, labels_, photo_;
+  std::string photo_;
 };
 
 TEST_F(ModelFilesTest, GivenAnOutputThatIsAnInput_WhenTried_ThenItIsRefusedAndTheInputStays) {
@@ -124,6 +106,7 @@ TEST_F(ModelFilesTest, GivenADiskThatFillsUp_WhenReplaced_ThenTheOldModelStays) 
 }
 
 TEST_F(ModelFilesTest, GivenAFolderThatTakesNothing_WhenPrepared_ThenItIs73) {
+  // A root whose capabilities can't be dropped writes into every folder.
   if (!can_bind_by_modes()) GTEST_SKIP() << "this process can't be bound by modes";
   fs::create_directory(models_);
   fs::permissions(models_, fs::perms::owner_read | fs::perms::owner_exec);

@@ -15,6 +15,7 @@
 #include "penstock/model/testing/onnx_builder.h"
 #include "penstock/model/testing/square_finders.h"
 #include "tests/e2e/clips.h"
+#include "tests/e2e/model_folder.h"
 #include "tests/e2e/penstock_process.h"
 
 namespace penstock::e2e {
@@ -23,28 +24,8 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-class ModelToolsTest : public testing::Test {
+class ModelToolsTest : public ModelFolder {
  protected:
-  void SetUp() override {
-    gst_init(nullptr, nullptr);
-    folder_ = fresh_folder();
-    models_ = (folder_ / "models").string();
-    onnx_ = (folder_ / "squares.onnx").string();
-    labels_ = (folder_ / "labels.txt").string();
-    std::ofstream(labels_) << "red\ngreen\nblue\n";
-    std::ofstream(onnx_, std::ios::binary)
-        << model_testing::make_square_finder(model_testing::BoxLayout::kYolov8, kSide).onnx;
-  }
-  Ended model(std::vector<std::string> words) const {
-    words.insert(words.begin(), "model");
-    words.insert(words.end(), {"--models", models_});
-    return run_penstock(words);
-  }
-  Ended prepare(const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> words{"prepare", onnx_, "--labels", labels_};
-    words.insert(words.end(), more.begin(), more.end());
-    return model(words);
-  }
   /// The first picture of the square clip, without its last `less` rows and columns.
   std::string photo(const std::string& name, int less) const {
     const auto path = folder_ / name;
@@ -54,9 +35,6 @@ class ModelToolsTest : public testing::Test {
             " bottom=" + std::to_string(less) + " ! pngenc snapshot=false");
     return path.string();
   }
-
-  std::filesystem::path folder_;
-  std::string models_, onnx_, labels_;
 };
 
 TEST_F(ModelToolsTest, GivenAPhoto_WhenPreparedWithTry_ThenTheSquareIsFoundAndDrawn) {

@@ -10,31 +10,20 @@
 
 #include "penstock/model/testing/square_finders.h"
 #include "tests/e2e/clips.h"
+#include "tests/e2e/model_folder.h"
 #include "tests/e2e/penstock_process.h"
 
 namespace penstock::e2e {
 namespace {
 
-class PrepareTest : public testing::Test {
+class PrepareTest : public ModelFolder {
  protected:
-  void SetUp() override {
-    gst_init(nullptr, nullptr);
-    folder_ = fresh_folder();
-    models_ = (folder_ / "models").string();
-    onnx_ = (folder_ / "squares.onnx").string();
-    labels_ = (folder_ / "labels.txt").string();
-    std::ofstream(labels_) << "red\ngreen\nblue\n";
-  }
-  void write(model_testing::BoxLayout layout) {
-    std::ofstream(onnx_, std::ios::binary) << model_testing::make_square_finder(layout, kSide).onnx;
-  }
-  Ended prepare(std::vector<std::string> more) {
-    std::vector<std::string> words{"model", "prepare", onnx_, "--models", models_};
+  /// With what `more` says alone.
+  Ended prepare(const std::vector<std::string>& more) const {
+    std::vector<std::string> words{"prepare", onnx_};
     words.insert(words.end(), more.begin(), more.end());
-    return run_penstock(words);
+    return model(words);
   }
-  std::filesystem::path folder_;
-  std::string models_, onnx_, labels_;
 };
 
 TEST_F(PrepareTest, GivenAYolov8File_WhenPreparedAndRun_ThenTheSquaresAreFound) {
