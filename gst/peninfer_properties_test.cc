@@ -9,22 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "gst/testing/element_properties.h"
 #include "gst/testing/infer_fixture.h"
-#include "gst/testing/warning_trap.h"
 
 namespace penstock::gst {
 namespace {
-
-std::vector<GParamSpec*> own_properties(GstElement* element) {
-  guint count = 0;
-  GParamSpec** all = g_object_class_list_properties(G_OBJECT_GET_CLASS(element), &count);
-  std::vector<GParamSpec*> own;
-  for (guint i = 0; i < count; ++i) {
-    if (all[i]->owner_type == G_OBJECT_TYPE(element)) own.push_back(all[i]);
-  }
-  g_free(all);
-  return own;
-}
 
 class Value {
  public:

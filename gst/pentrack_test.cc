@@ -15,8 +15,8 @@
 
 #include "gst/gst_ptr.h"
 #include "gst/penanalysis_meta.h"
+#include "gst/testing/element_properties.h"
 #include "gst/testing/infer_fixture.h"
-#include "gst/testing/warning_trap.h"
 
 namespace penstock::gst {
 namespace {
@@ -281,15 +281,11 @@ TEST(L01, GivenPentracksProperties_WhenListed_ThenTheyAreTheDocumentedOnes) {
                                        "unsure-match-iou", "confirm-frames", "max-missed-frames",
                                        "predicted-frames", "max-tracks"};
   std::set<std::string> found;
-  guint count = 0;
-  GParamSpec** all = g_object_class_list_properties(G_OBJECT_GET_CLASS(element.get()), &count);
-  for (guint i = 0; i < count; ++i) {
-    if (all[i]->owner_type != G_OBJECT_TYPE(element.get())) continue;
-    found.insert(all[i]->name);
-    EXPECT_TRUE(all[i]->flags & GST_PARAM_MUTABLE_READY) << all[i]->name;
-    EXPECT_GT(std::strlen(g_param_spec_get_blurb(all[i])), 10u);
+  for (GParamSpec* property : own_properties(element.get())) {
+    found.insert(property->name);
+    EXPECT_TRUE(property->flags & GST_PARAM_MUTABLE_READY) << property->name;
+    EXPECT_GT(std::strlen(g_param_spec_get_blurb(property)), 10u);
   }
-  g_free(all);
   EXPECT_EQ(found, expected);
 }
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "gst/gst_ptr.h"
+#include "gst/testing/element_properties.h"
 #include "gst/testing/infer_fixture.h"
-#include "gst/testing/warning_trap.h"
 
 namespace penstock::gst {
 namespace {

@@ -71,7 +71,7 @@ class InferFixture : public ::testing::TestWithParam<const char*> {
   /// A frame in the device's memory, filled with `level`.
   BufferPtr make_frame(GstClockTime pts, const std::string& format = "NV12", int width = kFrameSide,
                        int height = kFrameSide, int level = 100, GObject* display = nullptr);
-  static GstClockTime pts(int frame) { return frame * 40 * GST_MSECOND; }
+  static GstClockTime pts(int frame) { return frame * (40 * GST_MSECOND); }
 
   /// Errors that peninfer has posted so far.
   std::vector<std::string> errors();

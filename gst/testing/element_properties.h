@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// For tests of an element's properties and of what is said when they can't be set.
 #pragma once
 
-#include <glib.h>
+#include <gst/gst.h>
 
 #include <string>
 #include <utility>
@@ -29,5 +31,17 @@ class WarningTrap {
   GLogFunc previous_;
   std::vector<std::string> texts_;
 };
+
+/// Those of the element's own class.
+inline std::vector<GParamSpec*> own_properties(GstElement* element) {
+  guint count = 0;
+  GParamSpec** all = g_object_class_list_properties(G_OBJECT_GET_CLASS(element), &count);
+  std::vector<GParamSpec*> own;
+  for (guint i = 0; i < count; ++i) {
+    if (all[i]->owner_type == G_OBJECT_TYPE(element)) own.push_back(all[i]);
+  }
+  g_free(static_cast<gpointer>(all));
+  return own;
+}
 
 }  // namespace penstock::gst
