@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "penstock/base/simd_targets.h"
 #include "penstock/media/kernels/source_rows.h"
 
 #undef HWY_TARGET_INCLUDE

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include "penstock/base/simd_targets.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "penstock/task/kernels/mask_fill.cc"
 #include "hwy/foreach_target.h"  // must come before highway.h

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "penstock/base/simd_targets.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "penstock/task/kernels/score_scan.cc"
 #include "hwy/cache_control.h"

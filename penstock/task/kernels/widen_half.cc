@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "penstock/task/kernels/widen_half.h"
 
+#include "penstock/base/simd_targets.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "penstock/task/kernels/widen_half.cc"
 #include "hwy/foreach_target.h"  // must come before highway.h
