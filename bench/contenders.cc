@@ -34,7 +34,6 @@
 extern char** environ;
 
 namespace penstock::bench {
-namespace {
 
 Nanoseconds cpu_time() {
   timespec used{};
@@ -42,20 +41,14 @@ Nanoseconds cpu_time() {
   return std::chrono::seconds(used.tv_sec) + Nanoseconds(used.tv_nsec);
 }
 
-/// Time from start() on.
-struct Watch {
-  TimePoint wall = Clock::system().now();
-  Nanoseconds cpu = cpu_time();
-  Effort stop(int frames) const {
-    return {.frames = frames, .wall = Clock::system().now() - wall, .cpu = cpu_time() - cpu};
-  }
-};
+namespace {
 
 void link_to(GstElement*, GstPad* pad, gpointer sink) {
   if (!gst_pad_is_linked(GST_PAD(sink))) gst_pad_link(pad, GST_PAD(sink));
 }
 
-/// The decoder of `penstock run` on the first frames of a clip, as one bin with a "src" pad.
+}  // namespace
+
 GstElement* make_clip_decoder(const Task& task) {
   auto source = parse_source(task.clip.string());
   auto decoder = source ? make_decoder(*source) : std::unexpected(source.error());
@@ -76,6 +69,8 @@ GstElement* make_clip_decoder(const Task& task) {
   gst_object_unref(src);
   return bin;
 }
+
+namespace {
 
 Result<Effort> perform_ours(const Task& task, bool one_worker) {
   if (!gst::register_elements(nullptr)) return fail(ErrorKind::kInternal, "no peninfer");
@@ -334,13 +329,10 @@ std::filesystem::path library_or_default(const std::filesystem::path& library) {
   return library.empty() ? std::filesystem::path(PENSTOCK_ONNXRUNTIME_DEFAULT) : library;
 }
 
-namespace {
-
-/// What this program prints to stdout when it is run again with `words`.
 Result<std::string> run_self(std::vector<std::string> words) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return fail(ErrorKind::kExhausted, "no pipe");
-  std::vector<char*> argv{const_cast<char*>("bench_pipeline")};
+  std::vector<char*> argv{const_cast<char*>("bench")};
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   posix_spawn_file_actions_t actions;
@@ -363,8 +355,6 @@ Result<std::string> run_self(std::vector<std::string> words) {
   if (status != 0) return fail(ErrorKind::kDevice, "the process ended badly");
   return text;
 }
-
-}  // namespace
 
 Result<Effort> perform_apart(Contender contender, const Task& task) {
   auto text = run_self({"--perform", std::to_string(int(contender)), task.clip.string(),

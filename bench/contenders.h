@@ -5,8 +5,11 @@
 // must not mix them.
 #pragma once
 
+#include <gst/gst.h>
+
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "penstock/base/clock.h"
 #include "penstock/base/error.h"
@@ -37,6 +40,25 @@ struct Effort {
   double cpu_ms_per_frame() const { return double(cpu.count()) / 1e6 / frames; }
   double frames_per_second() const { return frames / (double(wall.count()) / 1e9); }
 };
+
+/// Of all threads of this process so far.
+Nanoseconds cpu_time();
+
+/// Time from its making on.
+struct Watch {
+  TimePoint wall = Clock::system().now();
+  Nanoseconds cpu = cpu_time();
+  Effort stop(int frames) const {
+    return {.frames = frames, .wall = Clock::system().now() - wall, .cpu = cpu_time() - cpu};
+  }
+};
+
+/// The decoder of `penstock run` on the first frames of the task's clip, as one bin with a "src"
+/// pad. Null, and said on stderr: none.
+GstElement* make_clip_decoder(const Task& task);
+
+/// What this program prints to stdout when it is run again with `words`.
+Result<std::string> run_self(std::vector<std::string> words);
 
 /// An ONNX Runtime as it is loaded.
 struct EngineLibrary {
