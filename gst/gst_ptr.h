@@ -18,6 +18,7 @@ struct Unref {
   void operator()(GstMessage* p) const { gst_message_unref(p); }
   void operator()(GstMemory* p) const { gst_memory_unref(p); }
   void operator()(GstSample* p) const { gst_sample_unref(p); }
+  void operator()(GstMiniObject* p) const { gst_mini_object_unref(p); }
   void operator()(GstStructure* p) const { gst_structure_free(p); }
   template <typename T>
   void operator()(T* p) const {  // GObjects: elements, pads, allocators, pools, buses.

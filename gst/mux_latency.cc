@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gst/mux_latency.h"
+
+#include <algorithm>
+
+#include "gst/gst_ptr.h"
+
+namespace penstock::gst {
+namespace {
+
+struct Sum {
+  MuxLatency own;
+  gboolean live = FALSE;
+  GstClockTime minimum = 0;
+  GstClockTime maximum = GST_CLOCK_TIME_NONE;  ///< Without limit.
+};
+
+void add(Sum& sum, GstPad* pad) {
+  const GstPtr<GstQuery> query(gst_query_new_latency());
+  if (!gst_pad_peer_query(pad, query.get())) return;
+  gboolean live = FALSE;
+  GstClockTime minimum = 0;
+  GstClockTime maximum = GST_CLOCK_TIME_NONE;
+  gst_query_parse_latency(query.get(), &live, &minimum, &maximum);
+  if (!live) return;
+  sum.live = TRUE;
+  sum.minimum = std::max(sum.minimum, minimum);
+  if (!GST_CLOCK_TIME_IS_VALID(maximum)) return;
+  const CapsPtr caps(gst_pad_get_current_caps(pad));
+  const GstClockTime frame = frame_duration_of(caps.get());
+  // Frames without a duration may last for ever.
+  if (!GST_CLOCK_TIME_IS_VALID(frame)) return;
+  sum.maximum = std::min(sum.maximum, maximum + frame * sum.own.queue_depth);
+}
+
+}  // namespace
+
+GstClockTime frame_duration_of(const GstCaps* caps) {
+  if (caps == nullptr || gst_caps_is_empty(caps) || gst_caps_is_any(caps)) {
+    return GST_CLOCK_TIME_NONE;
+  }
+  int numerator = 0;
+  int denominator = 1;
+  if (!gst_structure_get_fraction(gst_caps_get_structure(caps, 0), "framerate", &numerator,
+                                  &denominator) ||
+      numerator <= 0) {
+    return GST_CLOCK_TIME_NONE;
+  }
+  return gst_util_uint64_scale_int(GST_SECOND, denominator, numerator);
+}
+
+void answer_mux_latency(GstElement* mux, GstQuery* query, const MuxLatency& own) {
+  Sum sum{.own = own};
+  gst_element_foreach_sink_pad(
+      mux,
+      [](GstElement*, GstPad* pad, gpointer data) -> gboolean {
+        add(*static_cast<Sum*>(data), pad);
+        return TRUE;
+      },
+      &sum);
+  const GstClockTime wait = sum.live ? own.max_wait : 0;
+  gst_query_set_latency(query, sum.live, sum.minimum + wait, sum.maximum);
+}
+
+}  // namespace penstock::gst
