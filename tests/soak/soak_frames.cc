@@ -4,18 +4,13 @@
 // memory may grow by less than 2 MB, and descriptors and threads may not change. Ends in a line for
 // docs/soak.md.
 #include <gst/gst.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <ctime>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <random>
 #include <string>
@@ -25,6 +20,7 @@
 #include "penstock/base/str_format.h"
 #include "penstock/model/testing/test_models.h"
 #include "penstock/pipeline/run_job.h"
+#include "tests/soak/footprint.h"
 
 namespace penstock {
 namespace {
@@ -34,23 +30,6 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t kFrames = 100000;
 constexpr long kAllowedGrowthKiB = 2048;
 constexpr int kSide = 192;
-
-struct Footprint {
-  long rss_kib = 0;
-  long fds = 0;
-  long threads = 0;
-};
-
-Footprint footprint() {
-  Footprint now;
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("VmRSS:")) now.rss_kib = std::atol(line.c_str() + 6);
-    if (line.starts_with("Threads:")) now.threads = std::atol(line.c_str() + 8);
-  }
-  now.fds = std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
-  return now;
-}
 
 /// Encoded and decoded again, so that the frames are a decoder's; the pattern moves by `seed`.
 GstElement* make_source(std::uint64_t frames, std::uint32_t seed) {
@@ -62,15 +41,6 @@ GstElement* make_source(std::uint64_t frames, std::uint32_t seed) {
                  frames, 0xff000000u | (seed & 0x3f3f3f), kSide, kSide)
           .c_str(),
       TRUE, nullptr);
-}
-
-std::string today() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  ::gmtime_r(&now, &parts);
-  char text[16];
-  std::strftime(text, sizeof text, "%Y-%m-%d", &parts);
-  return text;
 }
 
 int soak(double percent, std::uint32_t seed) {
