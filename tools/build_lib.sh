@@ -28,17 +28,25 @@ configure() {
 
 # build PRESET [TARGET...]
 build() {
-  local preset=$1 dir started=$SECONDS
+  local preset=$1 dir lock started=$SECONDS
   shift
   [[ $preset =~ ^(release|debug|asan|tsan|fuzz)$ ]] ||
     die "no such preset: $preset (release, debug, asan, tsan, fuzz)"
   dir=$(build_dir "$preset")
   [[ -e $dir/build.ninja ]] || need_space "$PENSTOCK_REPO" 3 "building $preset" "clone on a larger disk"
+  # Two ninjas in one folder spoil each other's log.
+  mkdir -p "$dir"
+  exec {lock}>"$dir/dev-lock"
+  flock --nonblock "$lock" || {
+    say "waiting for another ./dev that builds $preset"
+    flock "$lock"
+  }
   configure "$preset"
   say "building $preset"
   # ninja redraws one line on a terminal and prints a line a step elsewhere; CI gets its lines.
   NINJA_STATUS='[%f/%t %es] ' cmake --build "$dir" --parallel "$JOBS" ${1:+--target "$@"} ||
     die "building $preset failed"
+  exec {lock}>&-
   say "built $preset in $((SECONDS - started)) s"
 }
 
@@ -71,8 +79,9 @@ programs() {
   find "$dir" -name "$pattern" -type f -executable -not -path '*/CMakeFiles/*' | LC_ALL=C sort
 }
 
-# names: PREFIX_NAME paths on stdin to NAMEs, one line.
-names() { sed "s|.*/[a-z]*_||" | paste -sd' '; }
+# program_names PREFIX FOLDER: NAMEs of what PREFIX_NAME.cc there makes, one line; nothing need be built.
+program_names() { find "$PENSTOCK_REPO/$2" -name "$1_*.cc" | sed "s|.*/$1_||; s|\.cc$||" | LC_ALL=C sort | paste -sd' '; }
+
 
 # run_tests PRESET [CTEST-ARGUMENTS...]: results also as JUnit in build/PRESET/ctest.xml, or in
 # ctest-part.xml when arguments choose some: ./dev contract reads whole runs.

@@ -34,8 +34,15 @@ done
 # The repository of a git worktree lies elsewhere.
 repository=$(git -C "$PENSTOCK_REPO" rev-parse --path-format=absolute --git-common-dir 2>/dev/null) || repository=
 share=()
-for path in /tmp /var/tmp /home /root /mnt /media /srv "$HOME" "${XDG_DATA_HOME:-$HOME}" "$PENSTOCK_CACHE" "$repository" \
-  "$PENSTOCK_REPO" "$PWD"; do
+# What lies beside the system's own folders: videos may be anywhere.
+others=()
+for path in /*; do
+  case $path in
+    /bin | /boot | /dev | /etc | /lib* | /lost+found | /proc | /run | /sbin | /sys | /usr | /var) ;;
+    *) [[ -L $path ]] || others+=("$path") ;;
+  esac
+done
+for path in "${others[@]}" /var/tmp "$HOME" "${XDG_DATA_HOME:-$HOME}" "$PENSTOCK_CACHE" "$repository" "$PENSTOCK_REPO" "$PWD"; do
   [[ ! -d $path || ! -r $path || $path == / ]] || share+=("$path")
 done
 
@@ -46,6 +53,7 @@ mount_point() {
 }
 
 with_bwrap() {
+  local words=$#
   local args=(--die-with-parent --dev-bind /dev /dev --ro-bind /sys /sys --tmpfs /run)
   local dir path
   for path in "${lend[@]}" "${share[@]}"; do mount_point "$path"; done
@@ -65,7 +73,46 @@ with_bwrap() {
   else
     args+=(--bind /proc /proc)
   fi
-  exec env -i "${keep[@]}" bwrap "${args[@]}" --chdir "$PWD" "$@"
+  run_and_pass_signals env -i "${keep[@]}" bwrap "${args[@]}" --chdir "$PWD" "$@"
+}
+
+# bwrap dies of the signal that means the command, and takes it along before it can close its files. So it
+# is started deaf, and the command gets what the terminal or a process group sends by itself; what was
+# sent to this process alone is passed on.
+run_and_pass_signals() {
+  local hears=() entry ignored pid status=0 last
+  ignored=$((16#$(awk '/^SigIgn:/ { print $2 }' "/proc/$$/status")))
+  for entry in HUP:1 INT:2 QUIT:3 TERM:15; do
+    ((ignored >> (${entry#*:} - 1) & 1)) || hears+=(--default-signal="${entry%:*}")
+  done
+  local before=("${@:1:$#-words}") command=("${@:$#-words+1}")
+  (
+    trap '' HUP INT QUIT TERM
+    exec "${before[@]}" /usr/bin/env "${hears[@]}" "${command[@]}"
+  ) <&0 &
+  pid=$!
+  trap 'pass_on TERM "$pid"' TERM
+  trap 'pass_on HUP "$pid"' HUP
+  # A terminal sends it to the whole foreground group, the command included.
+  trap '[[ $(ps -o tpgid= -p $$) -eq $(ps -o pgid= -p $$) ]] || pass_on INT "$pid"' INT
+  while wait "$pid" && status=0 || status=$?; kill -0 "$pid" 2>/dev/null; do :; done
+  # Interrupted by the last signal, wait says so and not what the command did.
+  wait "$pid" 2>/dev/null && last=0 || last=$?
+  ((last == 127)) || status=$last
+  exit "$status"
+}
+
+# pass_on SIGNAL PID: to the first processes below PID that are not bwrap.
+pass_on() {
+  local child children=()
+  { read -ra children <"/proc/$2/task/$2/children"; } 2>/dev/null || true
+  for child in "${children[@]}"; do
+    if [[ $(cat "/proc/$child/comm" 2>/dev/null) == bwrap ]]; then
+      pass_on "$1" "$child"
+    else
+      kill -s "$1" "$child" 2>/dev/null || true
+    fi
+  done
 }
 
 # Without bubblewrap, root has mount namespaces and chroot. $1 = root, then the shared folders up to

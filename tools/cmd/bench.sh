@@ -4,11 +4,12 @@
 set -euo pipefail
 . "$(dirname "$0")/../build_lib.sh"
 
-build release
 name=${1:-}
-program=$(programs release bench "${name:-none}")
-[[ -n $program ]] || die "usage: ./dev bench NAME, where NAME is one of: $(programs release bench | names)"
+[[ -n $name && " $(program_names bench bench) " == *" $name "* ]] ||
+  die "usage: ./dev bench NAME, where NAME is one of: $(program_names bench bench)"
 shift
+build release
+program=$(programs release bench "$name")
 use_build release
 mkdir -p build/bench
 exec "$program" "$@"

@@ -8,12 +8,11 @@ set -euo pipefail
 name=${1:-none}
 seconds=60
 if [[ ${2:-} == --seconds ]]; then seconds=${3:?--seconds needs a number}; fi
+[[ " all $(program_names fuzz tests/fuzz) " == *" $name "* ]] ||
+  die "usage: ./dev fuzz NAME|all [--seconds N], where NAME is one of: $(program_names fuzz tests/fuzz)"
 build fuzz fuzzers
 mapfile -t found < <(programs fuzz fuzz "$name")
-if ((${#found[@]} == 0)); then
-  [[ $name != all ]] || die "there is no fuzzer"
-  die "usage: ./dev fuzz NAME|all [--seconds N], where NAME is one of: $(programs fuzz fuzz | names)"
-fi
+((${#found[@]} > 0)) || die "there is no fuzzer"
 failed=()
 mkdir -p build/fuzz/crashes
 for program in "${found[@]}"; do

@@ -7,4 +7,6 @@ set -euo pipefail
 [[ ${1:-} != -- ]] || shift
 (($# > 0)) || die "usage: ./dev run -- CMD..."
 use_build "${PENSTOCK_PRESET:-release}"
+[[ $1 != penstock || -x $(build_dir "${PENSTOCK_PRESET:-release}")/apps/penstock/penstock ]] ||
+  die "penstock is not built yet: run ./dev demo or ./dev build first"
 exec "$@"

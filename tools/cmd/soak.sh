@@ -4,14 +4,13 @@
 set -euo pipefail
 . "$(dirname "$0")/../build_lib.sh"
 
-build release
 name=${1:-none}
-mapfile -t found < <(programs release soak "$name")
-if ((${#found[@]} == 0)); then
-  [[ $name != all ]] || die "there is no soak program"
-  die "usage: ./dev soak NAME|all [--percent P], where NAME is one of: $(programs release soak | names)"
-fi
+[[ " all $(program_names soak tests/soak) " == *" $name "* ]] ||
+  die "usage: ./dev soak NAME|all [--percent P], where NAME is one of: $(program_names soak tests/soak)"
 shift
+build release
+mapfile -t found < <(programs release soak "$name")
+((${#found[@]} > 0)) || die "there is no soak program"
 use_build release
 failed=()
 for program in "${found[@]}"; do
