@@ -11,6 +11,7 @@ codes are those of sysexits.h.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import ctypes
 import errno
 import fcntl
@@ -18,6 +19,7 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -30,7 +32,8 @@ import recipe as recipes
 
 EX_USAGE, EX_DATAERR, EX_UNAVAILABLE, EX_CANTCREAT = 64, 65, 69, 73
 _ATTEMPTS = 3
-_TIMEOUT = 900
+_DOWNLOAD_LIMIT = 900  # Seconds for all attempts.
+_PROGRAM_LIMIT = 300  # Seconds; the program's own limits are 60 for loading a model and for a run.
 
 
 def say(text: str) -> None:
@@ -48,21 +51,50 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+def run_limited(command: list[str], limit: float, environment: dict[str, str] | None = None):
+    """Runs `command` to its end, or kills it and all that it started after `limit` seconds: TimeoutExpired."""
+    with subprocess.Popen(
+        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        errors="replace", start_new_session=True,
+    ) as process:  # fmt: skip
+        try:
+            out, err = process.communicate(timeout=limit)
+        except BaseException:
+            # The group, as a client's own children would go on and keep the pipes open.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.communicate(timeout=10)
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+def run_program(command: list[str], tell: bool):
+    """`penstock model ...`, whose words are printed if `tell`; ModelError when it fails or does not end."""
+    try:
+        done = run_limited(command, _PROGRAM_LIMIT)
+    except subprocess.TimeoutExpired:
+        verb = " ".join(command[1:3])
+        raise recipes.ModelError(f"`penstock {verb}` did not end within {_PROGRAM_LIMIT:g} s") from None
+    for line in done.stdout.splitlines() if tell else ():
+        say(f"  {line}")
+    if done.returncode:
+        raise recipes.ModelError(done.stderr.strip()[-500:] or f"exit code {done.returncode}")
+
+
 def download(command: list[str], environment: dict[str, str], spec: str, folder: Path, pattern: str) -> Path:
     """Runs a registry's client, which leaves one file of `pattern` in `folder`."""
     client = command[0]
     if shutil.which(client) is None:
         raise recipes.RecipeError(f"{client} is not installed; it is what fetches {spec}")
     problem = ""
+    until = time.monotonic() + _DOWNLOAD_LIMIT
     for _ in range(_ATTEMPTS):
         try:
-            done = subprocess.run(
-                command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                timeout=_TIMEOUT, check=False,
-            )  # fmt: skip
+            done = run_limited(command, max(until - time.monotonic(), 0), environment)
         except subprocess.TimeoutExpired:
-            problem = f"no answer within {_TIMEOUT} s"
-            continue
+            problem = f"it did not end within {_DOWNLOAD_LIMIT:g} s"
+            break
         packages = list(folder.glob(pattern))
         if done.returncode == 0 and len(packages) == 1:
             return packages[0]
@@ -180,14 +212,7 @@ def compare_in_engine(program: str, tolerance: float, files: dict[str, bytes], i
             for tensor, array in arrays.items():
                 safe = tensor.replace("/", "_").replace(":", "_")
                 np.save(folder / f"{side}.{safe}.npy", np.ascontiguousarray(array, dtype="<f4"))
-        done = subprocess.run(
-            [program, "model", "compare", name, "--reference", name, "--tolerance", str(tolerance)],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-    for line in done.stdout.splitlines():
-        say(f"  {line}")
-    if done.returncode:
-        raise recipes.ModelError(done.stderr.strip()[-500:] or f"exit code {done.returncode}")
+        run_program([program, "model", "compare", name, "--reference", name, "--tolerance", str(tolerance)], tell=True)
 
 
 def run_in_engine(program: str, files: dict[str, bytes]) -> None:
@@ -195,12 +220,8 @@ def run_in_engine(program: str, files: dict[str, bytes]) -> None:
     with tempfile.TemporaryDirectory(prefix="penstock-run-") as name:
         for file, data in files.items():
             (Path(name) / file).write_bytes(data)
-        done = subprocess.run(
-            [program, "model", "bench", name, "--policy", "latency", "--batch", "1", "--seconds", "0.2"],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-    if done.returncode:
-        raise recipes.ModelError(done.stderr.strip()[-500:] or f"exit code {done.returncode}")
+        command = [program, "model", "bench", name, "--policy", "latency", "--batch", "1", "--seconds", "0.2"]
+        run_program(command, tell=False)
 
 
 def write_manifest(recipe: dict, package: Path, model, data: bytes) -> dict[str, bytes]:

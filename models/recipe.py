@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import stat
 import tarfile
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -52,17 +54,26 @@ def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def _check_size(name: str, size: int) -> None:
+    if size > _MAX_FILE:
+        raise RecipeError(f"'{name}' has {size} bytes, more than {_MAX_FILE}")
+
+
 def _read_tar(package: Path, name: str) -> bytes | None:
     with tarfile.open(package) as archive:
         member = archive.getmember(name)
-        stream = archive.extractfile(member) if member.isreg() and member.size <= _MAX_FILE else None
+        _check_size(name, member.size)
+        stream = archive.extractfile(member) if member.isreg() else None
         return stream.read() if stream else None
 
 
 def _read_zip(package: Path, name: str) -> bytes | None:
     with zipfile.ZipFile(package) as archive:
         member = archive.getinfo(name)
-        return None if member.is_dir() or member.file_size > _MAX_FILE else archive.read(member)
+        _check_size(name, member.file_size)
+        # The upper half is st_mode where the archive comes from a system that has it, else 0.
+        kind = stat.S_IFMT(member.external_attr >> 16)
+        return archive.read(member) if kind in (0, stat.S_IFREG) and not member.is_dir() else None
 
 
 def extract(package: Path, entry: dict[str, Any]) -> bytes:
@@ -71,6 +82,8 @@ def extract(package: Path, entry: dict[str, Any]) -> bytes:
         data = (_read_zip if package.suffix == ".whl" else _read_tar)(package, entry["path"])
     except KeyError:
         raise RecipeError(f"'{package.name}' has no '{entry['path']}'") from None
+    except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
+        raise RecipeError(f"'{entry['path']}' in '{package.name}' can't be read: {error}") from None
     if data is None:
         raise RecipeError(f"'{entry['path']}' in '{package.name}' is no ordinary file")
     if sha256(data) != entry["sha256"]:

@@ -4,6 +4,8 @@
 import contextlib
 import io
 import json
+import os
+import stat
 import tarfile
 import tempfile
 import unittest
@@ -368,11 +370,119 @@ class Ready(unittest.TestCase):
         program.write_text("#!/bin/sh\nexit 0\n")
         self.assertEqual(self.fetch("--program", str(program))[0], 0)
 
+    def test_given_a_program_that_does_not_end_when_fetched_then_it_and_its_children_are_ended(self):
+        self.pack()
+        program = self.root / "program"
+        # The child keeps the pipes open that fetch reads to their end.
+        program.write_text("#!/bin/sh\nsleep 300 &\nsleep 300\n")
+        program.chmod(0o755)
+        with mock.patch.object(fetch, "_PROGRAM_LIMIT", 0.2):
+            code, text = self.fetch("--program", str(program))
+        self.assertEqual((code, "`penstock model bench` did not end within 0.2 s" in text), (fetch.EX_DATAERR, True), text)
+        self.assertFalse((self.root / "models").exists())
+
+    def test_given_a_client_that_does_not_end_when_fetched_then_it_is_ended(self):
+        client = self.root / "npm"
+        client.write_text("#!/bin/sh\necho asked >>\"$(dirname \"$0\")/asked\"\nsleep 300 &\nsleep 300\n")
+        client.chmod(0o755)
+        path = f"{self.root}{os.pathsep}{os.environ['PATH']}"
+        with mock.patch.object(fetch, "_DOWNLOAD_LIMIT", 0.2), mock.patch.dict(os.environ, {"PATH": path}):
+            with self.assertRaisesRegex(recipes.RecipeError, "could not fetch tiny: it did not end within 0.2 s"):
+                fetch.npm_pack("tiny", self.root)
+        # What did not end is not tried again.
+        self.assertEqual((self.root / "asked").read_text(), "asked\n")
+
+    def test_given_a_client_that_fails_when_fetched_then_it_is_tried_again_and_its_words_are_told(self):
+        client = self.root / "npm"
+        client.write_text("#!/bin/sh\necho asked >>\"$(dirname \"$0\")/asked\"\necho no such thing >&2\nexit 1\n")
+        client.chmod(0o755)
+        path = f"{self.root}{os.pathsep}{os.environ['PATH']}"
+        with mock.patch.dict(os.environ, {"PATH": path}):
+            with self.assertRaisesRegex(recipes.RecipeError, "could not fetch tiny: no such thing"):
+                fetch.npm_pack("tiny", self.root)
+        self.assertEqual((self.root / "asked").read_text(), "asked\n" * 3)
+
     def test_given_no_client_when_a_package_is_wanted_then_it_is_named(self):
         with mock.patch.object(fetch.shutil, "which", return_value=None):
             for client in (fetch.npm_pack, fetch.pip_download):
                 with self.assertRaisesRegex(recipes.RecipeError, "is not installed; it is what fetches tiny"):
                     client("tiny", self.root)
+
+
+class Members(unittest.TestCase):
+    """What a recipe names inside a package is an ordinary file of a bounded size, or refused."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+
+    def tarball(self, kind: bytes, data: bytes = b"", link: str = "") -> Path:
+        with tarfile.open(self.root / "p.tgz", "w:gz") as archive:
+            for name, of in (("secret", tarfile.REGTYPE), ("m.onnx", kind)):
+                member = tarfile.TarInfo(name)
+                member.type = of
+                member.linkname = link
+                member.size = len(data)
+                archive.addfile(member, io.BytesIO(data))
+        return self.root / "p.tgz"
+
+    def wheel(self, mode: int, data: bytes, name: str = "m.onnx") -> Path:
+        with zipfile.ZipFile(self.root / "p.whl", "w") as archive:
+            member = zipfile.ZipInfo(name)
+            member.external_attr = mode << 16
+            archive.writestr(member, data)
+        return self.root / "p.whl"
+
+    def refusal(self, package: Path, data: bytes, name: str = "m.onnx") -> str:
+        # The hash is right each time, so that it is not what refuses.
+        with self.assertRaises(recipes.RecipeError) as refused:
+            recipes.extract(package, {"path": name, "sha256": recipes.sha256(data)})
+        return str(refused.exception)
+
+    def test_ordinary_files_are_read(self):
+        for package in (self.tarball(tarfile.REGTYPE, b"model"), self.wheel(0, b"model"),
+                        self.wheel(stat.S_IFREG | 0o644, b"model")):  # fmt: skip
+            entry = {"path": "m.onnx", "sha256": recipes.sha256(b"model")}
+            self.assertEqual(recipes.extract(package, entry), b"model")
+
+    def test_folders_links_and_devices_are_refused(self):
+        for kind in (tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE):
+            with self.subTest(kind=kind):
+                package = self.tarball(kind, link="secret")
+                self.assertIn("'m.onnx' in 'p.tgz' is no ordinary file", self.refusal(package, b""))
+        for mode in (stat.S_IFLNK, stat.S_IFDIR, stat.S_IFIFO, stat.S_IFCHR):
+            with self.subTest(mode=mode):
+                package = self.wheel(mode | 0o777, b"secret")
+                self.assertIn("'m.onnx' in 'p.whl' is no ordinary file", self.refusal(package, b"secret"))
+        package = self.wheel(0, b"", "m.onnx/")
+        self.assertIn("is no ordinary file", self.refusal(package, b"", "m.onnx/"))
+
+    def test_large_members_are_refused_before_they_are_read(self):
+        with mock.patch.object(recipes, "_MAX_FILE", 1000):
+            for size, large in ((1000, False), (1001, True)):
+                data = b"0" * size
+                for package in (self.tarball(tarfile.REGTYPE, data), self.wheel(0, data)):
+                    with self.subTest(size=size, package=package.name):
+                        if large:
+                            self.assertIn("'m.onnx' has 1001 bytes, more than 1000", self.refusal(package, data))
+                        else:
+                            entry = {"path": "m.onnx", "sha256": recipes.sha256(data)}
+                            self.assertEqual(recipes.extract(package, entry), data)
+
+    def test_a_wheel_whose_size_lies_is_refused(self):
+        data = b"0" * 5000
+        package = self.wheel(0, data)
+        whole = package.read_bytes()
+        # The sizes in the local header and in the directory: 5000 bytes that say they are 10.
+        package.write_bytes(whole.replace((5000).to_bytes(4, "little"), (10).to_bytes(4, "little")))
+        self.assertIn("can't be read", self.refusal(package, data[:10]))
+
+    def test_packages_that_are_none_are_refused(self):
+        for name in ("p.tgz", "p.whl"):
+            for data in (b"", b"nothing of the kind" * 100):
+                (self.root / name).write_bytes(data)
+                self.assertIn(f"'m.onnx' in '{name}' can't be read", self.refusal(self.root / name, b""))
 
 
 class Recipes(unittest.TestCase):
