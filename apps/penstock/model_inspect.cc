@@ -107,6 +107,7 @@ int inspect_prepared(const std::filesystem::path& path, bool json) {
   facts.yes("hashes_match", true);
   facts.text("sha256", manifest->artefact_sha256);
   facts.text("engine", str_format("{} {}", manifest->engine, manifest->provider));
+  if (!manifest->cpu_nodes.empty()) facts.list("cpu_nodes", manifest->cpu_nodes);
   facts.text("task", manifest->task);
   facts.text("family", manifest->family);
   facts.list("inputs", tensors_text(manifest->inputs));

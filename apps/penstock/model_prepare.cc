@@ -39,7 +39,7 @@ struct Flags {
   std::string picture, out;
   EngineFlags engine;
   std::vector<float> mean, std;
-  std::vector<std::string> constants;
+  std::vector<std::string> constants, provider_options;
   PrepareOptions options;
   bool replace = false;
 };
@@ -139,6 +139,14 @@ Result<void> take_flags(Flags& flags) {
     auto constant = read_constant(text);
     if (!constant) return std::unexpected(constant.error());
     options.constants.push_back(*std::move(constant));
+  }
+  for (const std::string& text : flags.provider_options) {
+    const std::size_t equals = text.find('=');
+    if (equals == text.npos || equals == 0) {
+      return fail(ErrorKind::kInvalidArgument,
+                  str_format("--provider-option '{}' is not KEY=VALUE", text));
+    }
+    options.provider_options.emplace_back(text.substr(0, equals), text.substr(equals + 1));
   }
   if (!flags.mean.empty()) options.mean = three(flags.mean);
   if (!flags.std.empty()) options.std = three(flags.std);
@@ -258,6 +266,17 @@ Command add_model_prepare(CLI::App& model) {
                       "Picture to run the model on first; nothing is written when that fails");
   command->add_option("--out", flags->out, "With --try: the picture to write, .jpg or .png");
   command->add_option("--licence", options.licence, "SPDX expression of the model's licence");
+  command->add_option("--provider", options.provider,
+                      "Execution provider of ONNX Runtime that runs it; default: the CPU's");
+  command
+      ->add_option("--provider-option", flags->provider_options,
+                   "KEY=VALUE, as the provider documents it; may be given several times")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--cpu-node", options.cpu_nodes,
+                   "This node may run on the CPU though the provider is another; may be given "
+                   "several times")
+      ->allow_extra_args(false);
   add_engine_flags(*command, flags->engine);
   command->add_flag("--replace", flags->replace, "Replace a prepared model of that name");
   return [flags] { return prepare(*flags); };

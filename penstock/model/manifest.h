@@ -25,6 +25,7 @@ inline constexpr std::array<std::string_view, 9> kTasks{
 
 inline constexpr int kMaxTopK = 100;
 inline constexpr float kMaxUnclipRatio = 10;
+inline constexpr std::size_t kMaxCpuNodes = 4096;
 /// So that 300 objects' keypoints stay a compact record (contract A01: 256 KiB).
 inline constexpr std::size_t kMaxKeypoints = 72;
 
@@ -49,6 +50,9 @@ struct Manifest {
   std::string engine;              ///< "onnxruntime".
   std::string provider = "CPUExecutionProvider";
   std::vector<std::pair<std::string, std::string>> provider_options;  ///< As it documents them.
+  /// Nodes that may run on the CPU where the provider is another, as ONNX Runtime names them; at
+  /// most kMaxCpuNodes.
+  std::vector<std::string> cpu_nodes;
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> outputs;
   std::vector<InputConstant> constants;  ///< Of inputs that are not the picture.

@@ -19,6 +19,7 @@ namespace {
 using simdjson::dom::element;
 
 constexpr std::array<std::string_view, 1> kEngines{"onnxruntime"};
+constexpr std::string_view kCpuProvider = "CPUExecutionProvider";
 constexpr std::array<DataType, 8> kTypes{DataType::kFloat32, DataType::kFloat16, DataType::kFloat64,
                                          DataType::kUint8,   DataType::kInt8,    DataType::kInt32,
                                          DataType::kInt64,   DataType::kBool};
@@ -155,6 +156,30 @@ void read_provider_options(JsonObject& engine, Manifest& manifest) {
   }
 }
 
+void read_cpu_nodes(JsonObject& engine, Manifest& manifest) {
+  JsonErrors& errors = engine.errors();
+  if (!engine.allow("cpu_nodes", manifest.cpu_nodes) || errors.first) return;
+  const std::string path = engine.path_of("cpu_nodes");
+  const auto& names = manifest.cpu_nodes;
+  if (names.empty() || names.size() > kMaxCpuNodes) {
+    errors.report(ErrorKind::kCorrupt,
+                  str_format("'{}' must name 1..{} nodes", path, kMaxCpuNodes));
+  } else if (manifest.provider == kCpuProvider) {
+    errors.report(
+        ErrorKind::kCorrupt,
+        str_format("'{}' says what may run on the CPU, but all does: 'engine.provider' is "
+                   "'{}'",
+                   path, manifest.provider));
+  }
+  std::set<std::string_view> seen;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i].empty() || !seen.insert(names[i]).second) {
+      errors.report(ErrorKind::kCorrupt,
+                    str_format("'{}[{}]' is empty or given twice: '{}'", path, i, names[i]));
+    }
+  }
+}
+
 void read_constants(JsonObject& root, Manifest& manifest) {
   JsonErrors& errors = root.errors();
   std::vector<element> items;
@@ -203,6 +228,7 @@ void read_engine(JsonObject& root, Manifest& manifest) {
   object.require("name", manifest.engine);
   object.allow("provider", manifest.provider);
   read_provider_options(object, manifest);
+  read_cpu_nodes(object, manifest);
   object.allow("architecture", architecture);
   object.allow("offload_copy", offload_copy);
   object.finish();

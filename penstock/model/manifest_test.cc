@@ -188,13 +188,15 @@ TEST(M01, GivenATextDetector_WhenParsed_ThenItsOwnSettingsAreReadAndOthersHaveNo
 TEST(M01, GivenConstantsAndProviderOptions_WhenParsed_ThenTheyAreRead) {
   std::string json = replaced(golden("schema2.json"), "CPUExecutionProvider\"",
                               "XnnpackExecutionProvider\", \"provider_options\": "
-                              "{\"intra_op_num_threads\": \"2\"}");
+                              "{\"intra_op_num_threads\": \"2\"}, "
+                              "\"cpu_nodes\": [\"a\", \"b/c\"]");
   json = replaced(json, "\"task\":",
                   "\"constants\": [{\"input\": \"sizes\", \"values\": [320, 4.5]}], \"task\":");
   const auto parsed = parse_manifest(json);
   ASSERT_TRUE(parsed) << parsed.error().message();
   ASSERT_EQ(parsed->manifest.provider_options.size(), 1u);
   EXPECT_EQ(parsed->manifest.provider_options[0].second, "2");
+  EXPECT_THAT(parsed->manifest.cpu_nodes, ElementsAre("a", "b/c"));
   ASSERT_EQ(parsed->manifest.constants.size(), 1u);
   EXPECT_EQ(parsed->manifest.constants[0].input, "sizes");
   EXPECT_THAT(parsed->manifest.constants[0].values, ElementsAre(320, 4.5));
@@ -249,6 +251,16 @@ TEST(M01, GivenABrokenField_WhenParsed_ThenTheErrorNamesIt) {
        "'engine.provider_options' must be an object"},
       {"CPUExecutionProvider\"", "CPUExecutionProvider\", \"provider_options\": {\"a\": 1}",
        kCorrupt, "'engine.provider_options.a'"},
+      {"CPUExecutionProvider\"", "CPUExecutionProvider\", \"cpu_nodes\": [\"a\"]", kCorrupt,
+       "'engine.cpu_nodes' says what may run on the CPU, but all does"},
+      {"CPUExecutionProvider\"", "XnnpackExecutionProvider\", \"cpu_nodes\": []", kCorrupt,
+       "'engine.cpu_nodes' must name 1..4096 nodes"},
+      {"CPUExecutionProvider\"", "XnnpackExecutionProvider\", \"cpu_nodes\": [\"a\", \"a\"]",
+       kCorrupt, "'engine.cpu_nodes[1]'"},
+      {"CPUExecutionProvider\"", "XnnpackExecutionProvider\", \"cpu_nodes\": [\"\"]", kCorrupt,
+       "'engine.cpu_nodes[0]' is empty"},
+      {"CPUExecutionProvider\"", "XnnpackExecutionProvider\", \"cpu_nodes\": \"a\"", kCorrupt,
+       "'engine.cpu_nodes'"},
       {"\"task\":", "\"constants\": [{\"input\": \"images\", \"values\": [1]}], \"task\":",
        kCorrupt, "'constants[0].input' is 'images'"},
       {"\"task\":", "\"constants\": [{\"input\": \"sizes\", \"values\": []}], \"task\":", kCorrupt,

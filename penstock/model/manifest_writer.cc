@@ -101,6 +101,11 @@ std::string to_manifest_json(const Manifest& manifest, std::span<const ManifestA
     for (const auto& [key, value] : manifest.provider_options) out.key(key).string(value);
     out.close('}');
   }
+  if (!manifest.cpu_nodes.empty()) {
+    out.key("cpu_nodes").open('[');
+    for (const std::string& name : manifest.cpu_nodes) out.string(name);
+    out.close(']');
+  }
   out.close('}');
   out.key("inputs");
   write_tensors(out, manifest.inputs);

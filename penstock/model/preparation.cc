@@ -330,9 +330,8 @@ Result<Preparation> plan_preparation(const std::filesystem::path& onnx,
   if (!said) return std::unexpected(std::move(said).error().context(where()));
   PlanState state{
       .summary = *summary, .options = options, .infos = *infos, .said = *said, .plan = plan};
-  plan.manifest.engine = "onnxruntime";
-  for (const auto step :
-       {plan_tensors, plan_size, plan_family, plan_labels, plan_task, plan_normalisation}) {
+  for (const auto step : {plan_engine, plan_tensors, plan_size, plan_family, plan_labels, plan_task,
+                          plan_normalisation}) {
     if (auto done = step(state); !done) {
       return std::unexpected(std::move(done).error().context(where()));
     }

@@ -14,6 +14,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "penstock/base/error.h"
@@ -43,7 +44,10 @@ struct PrepareOptions {
   bool normalise = false;
   bool class_agnostic = false;
   std::vector<InputConstant> constants{};  ///< For inputs that are not the picture.
-  std::string licence{};  ///< SPDX; empty: the file's own word, else "NOASSERTION".
+  std::string provider{};                  ///< Empty: the CPU's.
+  std::vector<std::pair<std::string, std::string>> provider_options{};
+  std::vector<std::string> cpu_nodes{};  ///< May run on the CPU with another provider.
+  std::string licence{};                 ///< SPDX; empty: the file's own word, else "NOASSERTION".
 };
 
 struct Preparation {

@@ -34,6 +34,8 @@ struct PlanState {
   void note(std::string text) const { plan.notes.push_back(std::move(text)); }
 };
 
+/// Which provider runs the model: flags only, files say nothing of it.
+Result<void> plan_engine(PlanState& state);
 Result<void> plan_tensors(PlanState& state);
 /// Layout and size of the picture; sides that the model leaves open are fixed.
 Result<void> plan_size(PlanState& state);

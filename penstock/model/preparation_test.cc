@@ -165,6 +165,37 @@ TEST_F(M02, GivenEveryLayout_WhenPrepared_ThenTheFolderLoadsAndTheModelOpens) {
   }
 }
 
+TEST_F(M02, GivenAProviderAndNodesForTheCpu_WhenPrepared_ThenTheManifestSaysSo) {
+  PrepareOptions options;
+  options.provider = "XnnpackExecutionProvider";
+  options.provider_options = {{"intra_op_num_threads", "2"}};
+  options.cpu_nodes = {"/head/Resize", "/head/Sin", "/head/Sin"};
+  const auto onnx = file({{1, 84, 8400}});
+  const auto plan = plan_preparation(onnx, options);
+  ASSERT_TRUE(plan) << plan.error().message();
+  EXPECT_THAT(plan->notes, Contains("provider: XnnpackExecutionProvider, with 2 nodes on the CPU "
+                                    "(--provider)"));
+  const auto path = write_prepared(*plan, folder_.path() / "models", false);
+  ASSERT_TRUE(path) << path.error().message();
+  const auto manifest = load_manifest(*path);
+  ASSERT_TRUE(manifest) << manifest.error().message();
+  EXPECT_EQ(manifest->provider, "XnnpackExecutionProvider");
+  EXPECT_EQ(manifest->provider_options, options.provider_options);
+  EXPECT_THAT(manifest->cpu_nodes, ElementsAre("/head/Resize", "/head/Sin"));
+  // What could not be read again is refused by its flag.
+  const auto refusal = [&](const PrepareOptions& wrong) {
+    const auto planned = plan_preparation(onnx, wrong);
+    return planned ? std::string("planned") : planned.error().message();
+  };
+  EXPECT_THAT(refusal({.provider = "xnnpack"}), HasSubstr("--provider is 'xnnpack'"));
+  EXPECT_THAT(refusal({.cpu_nodes = {"a"}}), HasSubstr("--cpu-node says what may run on the CPU"));
+  options.cpu_nodes = {""};
+  EXPECT_THAT(refusal(options), HasSubstr("--cpu-node is empty"));
+  options.cpu_nodes.clear();
+  options.provider_options.push_back(options.provider_options.front());
+  EXPECT_THAT(refusal(options), HasSubstr("gives 'intra_op_num_threads' twice"));
+}
+
 TEST_F(M02, GivenAPreparedModel_WhenPreparedAgain_ThenOnlyReplaceReplacesIt) {
   const auto plan = plan_preparation(file({{1, 84, 8400}}), {});
   ASSERT_TRUE(plan);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Preparation: how a frame becomes the model's input, and the licence.
+// Preparation: the provider, how a frame becomes the model's input, and the licence.
 #include <algorithm>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "penstock/base/str_format.h"
 #include "penstock/media/fit_text.h"
+#include "penstock/model/manifest_parser.h"
 #include "penstock/model/preparation_plan.h"
 
 namespace penstock {
@@ -90,6 +92,43 @@ Result<void> plan_normalisation(PlanState& state) {
   state.note(str_format("preprocessing: {}, (level x {:.6g} - {}) / {}, {} ({})",
                         pre.order == ChannelOrder::kBgr ? "BGR" : "RGB", pre.scale, three(pre.mean),
                         three(pre.std), to_string(pre.fit), from));
+  return {};
+}
+
+Result<void> plan_engine(PlanState& state) {
+  const PrepareOptions& options = state.options;
+  Manifest& manifest = state.manifest();
+  manifest.engine = "onnxruntime";
+  if (!options.provider.empty()) manifest.provider = options.provider;
+  if (!manifest.provider.ends_with("ExecutionProvider") || manifest.provider.size() > 128) {
+    return contradiction(str_format(
+        "--provider is '{}'; names of providers end in 'ExecutionProvider'", manifest.provider));
+  }
+  const std::set<std::string_view> names(options.cpu_nodes.begin(), options.cpu_nodes.end());
+  if (names.size() > kMaxCpuNodes) {
+    return contradiction(str_format("--cpu-node names more than {} nodes", kMaxCpuNodes));
+  }
+  if (names.contains("")) return contradiction("--cpu-node is empty");
+  if (manifest.provider == "CPUExecutionProvider" && !names.empty()) {
+    return contradiction(
+        "--cpu-node says what may run on the CPU, but all does; give another --provider");
+  }
+  if (options.provider_options.size() > kMaxManifestOptions) {
+    return contradiction(str_format("more than {} times --provider-option", kMaxManifestOptions));
+  }
+  std::set<std::string_view> keys;
+  for (const auto& [key, value] : options.provider_options) {
+    if (!keys.insert(key).second) {
+      return contradiction(str_format("--provider-option gives '{}' twice", key));
+    }
+  }
+  manifest.provider_options = options.provider_options;
+  manifest.cpu_nodes.assign(names.begin(), names.end());
+  if (!options.provider.empty()) {
+    state.note(
+        str_format("provider: {}{} (--provider)", manifest.provider,
+                   names.empty() ? "" : str_format(", with {} nodes on the CPU", names.size())));
+  }
   return {};
 }
 

@@ -76,6 +76,10 @@ Result<void> OrtModel::create(const Manifest& manifest, const SessionOptions& op
   auto session_options = runtime_->session_options();
   PENSTOCK_TRY(runtime_->check(api.CreateSessionOptions(out(session_options)), "creating options"));
   PENSTOCK_TRY(configure(session_options.get(), manifest, options));
+  if (manifest.provider != kCpuProvider) {
+    placement_ = std::make_unique<OrtPlacement>();
+    PENSTOCK_TRY(placement_->listen(*runtime_, session_options.get()));
+  }
   limit_ = std::make_unique<RunLimit>(options.clock != nullptr ? *options.clock : Clock::system(),
                                       options.run_limit);
   PENSTOCK_TRY(within_limit(
@@ -87,6 +91,7 @@ Result<void> OrtModel::create(const Manifest& manifest, const SessionOptions& op
         return api.CreateSessionFromArray(runtime_->env(), bytes->data(), bytes->size(),
                                           session_options.get(), out(session_));
       }));
+  if (placement_) PENSTOCK_TRY(placement_->check(manifest.provider, manifest.cpu_nodes));
   PENSTOCK_TRY(
       runtime_->check(api.CreateCpuMemoryInfo(OrtDeviceAllocator, OrtMemTypeDefault, out(memory_)),
                       "describing CPU memory"));
@@ -117,10 +122,6 @@ Result<void> OrtModel::configure(OrtSessionOptions* target, const Manifest& mani
   if (options.concurrent_runs > 1) {
     // Threads that spin while another run could use their core cost more than they win.
     entries.emplace_back("session.intra_op.allow_spinning", "0");
-  }
-  if (manifest.provider != kCpuProvider) {
-    // Nodes that the provider can't take are an error (contract M05).
-    entries.emplace_back("session.disable_cpu_ep_fallback", "1");
   }
   for (const auto& [key, value] : entries) {
     PENSTOCK_TRY(check(api.AddSessionConfigEntry(target, key, value.c_str())));
@@ -243,6 +244,12 @@ Result<std::vector<OrtHandle<OrtValue>>> OrtModel::run_bound(
   }
   auto run_options = runtime_->run_options();
   PENSTOCK_TRY(runtime_->check(api.CreateRunOptions(out(run_options)), "creating run options"));
+  if (placement_) {
+    // The session's log is verbose, for the placement's sake; a run's need not be.
+    PENSTOCK_TRY(runtime_->check(
+        api.RunOptionsSetRunLogSeverityLevel(run_options.get(), ORT_LOGGING_LEVEL_ERROR),
+        "configuring a run"));
+  }
   PENSTOCK_TRY(within_limit(
       "running", [&] { api.ReleaseStatus(api.RunOptionsSetTerminate(run_options.get())); },
       [&] { return api.RunWithBinding(session_.get(), run_options.get(), binding); }));

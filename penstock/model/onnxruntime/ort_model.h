@@ -14,6 +14,7 @@
 
 #include "penstock/base/error.h"
 #include "penstock/model/manifest.h"
+#include "penstock/model/onnxruntime/ort_placement.h"
 #include "penstock/model/onnxruntime/ort_runtime.h"
 #include "penstock/model/onnxruntime/run_limit.h"
 #include "penstock/model/session.h"
@@ -60,6 +61,7 @@ class OrtModel {
 
   std::shared_ptr<OrtRuntime> runtime_;  // first: everything below is released through it
   OrtHandle<OrtMemoryInfo> memory_;
+  std::unique_ptr<OrtPlacement> placement_;  ///< Of other providers than the CPU's.
   OrtHandle<OrtSession> session_;
   std::vector<TensorSpec> inputs_;
   std::vector<TensorSpec> outputs_;

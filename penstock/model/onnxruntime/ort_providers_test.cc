@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How providers are asked for (contract M05), against a simulated library that claims to have them:
-// names and options as ONNX Runtime knows them. No provider but the CPU's runs here.
+// names and options as ONNX Runtime knows them, and which nodes may stay on the CPU. No provider
+// but the CPU's runs here.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,6 +13,7 @@
 
 #include "penstock/media/test_frames.h"
 #include "penstock/model/session.h"
+#include "penstock/model/testing/session_support.h"
 #include "penstock/model/testing/temporary_folder.h"
 #include "penstock/model/testing/test_models.h"
 
@@ -26,9 +28,12 @@ class SimulatedProviders : public ::testing::Test {
     setenv("PENSTOCK_SHIM_ORT", PENSTOCK_ONNXRUNTIME_DEFAULT, 1);
     void* library = dlopen(PENSTOCK_ORT_SHIM, RTLD_NOW | RTLD_LOCAL);
     take_calls_ = reinterpret_cast<const char* (*)()>(dlsym(library, "ort_shim_take_calls"));
+    place_ = reinterpret_cast<void (*)(const char*)>(dlsym(library, "ort_shim_place"));
     const auto model = model_testing::make_square_finder_nanodet(64);
     manifest_ = load_manifest(model_testing::write_model_folder(model, folder_.path())).value();
   }
+
+  ~SimulatedProviders() override { place_(""); }
 
   std::string asked_for(const std::string& provider,
                         std::vector<std::pair<std::string, std::string>> options) {
@@ -47,6 +52,7 @@ class SimulatedProviders : public ::testing::Test {
   Manifest manifest_;
   std::string message_;
   const char* (*take_calls_)() = nullptr;
+  void (*place_)(const char*) = nullptr;
 };
 
 TEST_F(SimulatedProviders, GivenEachProvider_WhenOpened_ThenItGetsItsNameAndOptions) {
@@ -68,7 +74,7 @@ TEST_F(SimulatedProviders, GivenEachProvider_WhenOpened_ThenItGetsItsNameAndOpti
 TEST_F(SimulatedProviders, GivenNodesThatItDoesNotTake_WhenOpened_ThenThatIsAnError) {
   asked_for("XnnpackExecutionProvider", {});
   EXPECT_THAT(message_, HasSubstr("XnnpackExecutionProvider"));
-  EXPECT_THAT(message_, HasSubstr("CPU"));
+  EXPECT_THAT(message_, HasSubstr("takes none of the model's"));
 }
 
 TEST_F(SimulatedProviders, GivenAnOptionThatItDoesNotHave_WhenOpened_ThenItIsNamed) {
@@ -76,6 +82,64 @@ TEST_F(SimulatedProviders, GivenAnOptionThatItDoesNotHave_WhenOpened_ThenItIsNam
   EXPECT_THAT(message_, HasSubstr("'speed' = '11'"));
   EXPECT_EQ(asked_for("MIGraphXExecutionProvider", {{"device_id", "one"}}), "");
   EXPECT_THAT(message_, HasSubstr("'device_id' = 'one'"));
+}
+
+class M05_Simulated : public SimulatedProviders {
+ protected:
+  M05_Simulated() {
+    manifest_ = bare_manifest(folder_, model_testing::add_model(),
+                              {model_testing::rows_of_two("a"), model_testing::rows_of_two("b")},
+                              {model_testing::rows_of_two("y")});
+    manifest_.provider = "XnnpackExecutionProvider";
+    place_(
+        "Node placements\n"
+        " Node(s) placed on [XnnpackExecutionProvider]. Number of nodes: 1\n"
+        "  Conv (c)\n"
+        " Node(s) placed on [CPUExecutionProvider]. Number of nodes: 2\n"
+        "  Add (y)\n"
+        "  Shape (shape of y)");
+  }
+  Result<std::shared_ptr<Session>> open() {
+    return open_session(device_, manifest_, {.engine_library = PENSTOCK_ORT_SHIM});
+  }
+  const DevicePtr device_ = testing::make_device("cpu");
+};
+
+TEST_F(M05_Simulated, GivenNodesOnTheCpuThatTheManifestAllows_WhenOpened_ThenItRuns) {
+  manifest_.cpu_nodes = {"y", "shape of y"};
+  const auto session = open();
+  ASSERT_TRUE(session) << session.error().message();
+  for (int run = 0; run < 2; ++run) {
+    const auto outputs =
+        (*session)->run(std::vector{model_testing::floats(*device_, "a", {1, 2}, {1, 2}),
+                                    model_testing::floats(*device_, "b", {1, 2}, {10, 20})});
+    ASSERT_TRUE(outputs) << outputs.error().message();
+    EXPECT_THAT(model_testing::values_of(*device_, outputs->front()),
+                ::testing::ElementsAre(11, 22));
+  }
+}
+
+TEST_F(M05_Simulated, GivenNodesOnTheCpuThatItDoesNotAllow_WhenOpened_ThenTheyAreNamed) {
+  manifest_.cpu_nodes = {"y"};
+  const auto session = open();
+  ASSERT_FALSE(session);
+  EXPECT_EQ(session.error().kind(), ErrorKind::kUnsupported);
+  EXPECT_THAT(session.error().message(),
+              ::testing::AllOf(HasSubstr("model 'tiny' (onnxruntime 1.23.0, Xnnpack"),
+                               HasSubstr("does not allow: 'shape of y'")));
+}
+
+TEST_F(M05_Simulated, GivenAPlacementThatCanNotBeRead_WhenOpened_ThenItIsAnError) {
+  manifest_.cpu_nodes = {"y", "shape of y"};
+  place_("Node placements\n everything is fine");
+  const auto session = open();
+  ASSERT_FALSE(session);
+  EXPECT_THAT(session.error().message(), HasSubstr("cannot tell which nodes are left on the CPU"));
+}
+
+TEST_F(M05_Simulated, GivenTheCpusOwnProvider_WhenOpened_ThenNoPlacementIsAskedFor) {
+  manifest_.provider = "CPUExecutionProvider";
+  EXPECT_TRUE(open());
 }
 
 }  // namespace

@@ -15,16 +15,6 @@
 namespace penstock {
 namespace {
 
-/// ONNX Runtime logs each failing call to stderr by itself and also returns the message as a
-/// status, which becomes our Error. So its errors are only worth a debug line: a user sees each
-/// failure once.
-void ORT_API_CALL forward_log(void*, OrtLoggingLevel severity, const char* category, const char*,
-                              const char* location, const char* message) {
-  const auto level =
-      severity == ORT_LOGGING_LEVEL_FATAL ? spdlog::level::err : spdlog::level::debug;
-  log("onnxruntime").log(level, "{} ({}, {})", message, category, location);
-}
-
 ErrorKind kind_of(OrtErrorCode code) {
   switch (code) {
     case ORT_NO_SUCHFILE:
@@ -49,6 +39,13 @@ int minor_version(std::string_view version) {
 }
 
 }  // namespace
+
+void ORT_API_CALL forward_ort_log(void*, OrtLoggingLevel severity, const char* category,
+                                  const char*, const char* location, const char* message) {
+  const auto level =
+      severity == ORT_LOGGING_LEVEL_FATAL ? spdlog::level::err : spdlog::level::debug;
+  log("onnxruntime").log(level, "{} ({}, {})", message, category, location);
+}
 
 Result<std::shared_ptr<OrtRuntime>> OrtRuntime::open(const std::filesystem::path& library) {
   std::string key = library.empty() ? PENSTOCK_ONNXRUNTIME_DEFAULT : library.string();
@@ -108,8 +105,8 @@ Result<void> OrtRuntime::load(const std::string& library) {
 }
 
 Result<void> OrtRuntime::create_environment() {
-  PENSTOCK_TRY(check(api_->CreateEnvWithCustomLogger(forward_log, nullptr, ORT_LOGGING_LEVEL_ERROR,
-                                                     "penstock", &env_),
+  PENSTOCK_TRY(check(api_->CreateEnvWithCustomLogger(forward_ort_log, nullptr,
+                                                     ORT_LOGGING_LEVEL_ERROR, "penstock", &env_),
                      "creating the environment"));
   auto memory = memory_info();
   PENSTOCK_TRY(check(api_->CreateCpuMemoryInfo(OrtArenaAllocator, OrtMemTypeDefault, out(memory)),

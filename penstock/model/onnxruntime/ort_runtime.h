@@ -46,6 +46,12 @@ OrtOut<T> out(OrtHandle<T>& handle) {
   return OrtOut<T>(handle);
 }
 
+/// An OrtLoggingFunction that writes into our log. ONNX Runtime logs each failing call and also
+/// returns its message as a status, which becomes our Error; so its errors are only worth a debug
+/// line, and a user sees each failure once.
+void ORT_API_CALL forward_ort_log(void* unused, OrtLoggingLevel severity, const char* category,
+                                  const char* logid, const char* location, const char* message);
+
 class OrtRuntime {
  public:
   /// The oldest library whose API suffices, as minor version (1.23).

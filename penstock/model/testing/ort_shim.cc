@@ -2,13 +2,15 @@
 //
 // A simulated library of ONNX Runtime: the real one (named by PENSTOCK_SHIM_ORT) that claims to
 // have more execution providers than it has, and writes down how they are asked for. None of them
-// runs anything. Tests only.
+// runs anything: all runs on the CPU, whatever placement a test has it report. Tests only.
 #include <dlfcn.h>
 #include <onnxruntime_c_api.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 
 namespace {
 
@@ -84,6 +86,39 @@ OrtStatus* ORT_API_CALL append_migraphx(OrtSessionOptions*,
   return nullptr;
 }
 
+// What the next session says of its nodes' placement, a line each, in the place of the truth.
+std::string& placement() {
+  static auto& lines = *new std::string;
+  return lines;
+}
+struct Listener {
+  OrtLoggingFunction function = nullptr;
+  void* self = nullptr;
+};
+Listener listener;
+
+OrtStatus* ORT_API_CALL listen(OrtSessionOptions* options, OrtLoggingFunction function,
+                               void* self) noexcept {
+  if (placement().empty()) return real->SetUserLoggingFunction(options, function, self);
+  listener = {function, self};
+  return nullptr;
+}
+
+OrtStatus* ORT_API_CALL create_session(const OrtEnv* env, const void* model, size_t size,
+                                       const OrtSessionOptions* options,
+                                       OrtSession** session) noexcept {
+  OrtStatus* status = real->CreateSessionFromArray(env, model, size, options, session);
+  std::string_view lines = placement();
+  while (status == nullptr && listener.function != nullptr && !lines.empty()) {
+    const std::string line(lines.substr(0, lines.find('\n')));
+    lines.remove_prefix(std::min(lines.size(), line.size() + 1));
+    listener.function(listener.self, ORT_LOGGING_LEVEL_VERBOSE, "onnxruntime", "",
+                      "session_state.cc:1 VerifyEachNodeIsAssignedToAnEp", line.c_str());
+  }
+  listener = {};
+  return status;
+}
+
 const OrtApi* ORT_API_CALL get_api(uint32_t version) noexcept;
 const char* ORT_API_CALL get_version() noexcept { return "1.23.0"; }
 constexpr OrtApiBase kBase{get_api, get_version};
@@ -113,6 +148,8 @@ const OrtApi* ORT_API_CALL get_api(uint32_t version) noexcept {
   simulated.ReleaseDnnlProviderOptions = release<OrtDnnlProviderOptions>;
   simulated.SessionOptionsAppendExecutionProvider_Dnnl = append_dnnl;
   simulated.SessionOptionsAppendExecutionProvider_MIGraphX = append_migraphx;
+  simulated.SetUserLoggingFunction = listen;
+  simulated.CreateSessionFromArray = create_session;
   return &simulated;
 }
 
@@ -128,5 +165,9 @@ __attribute__((visibility("default"))) const char* ort_shim_take_calls() {
   taken = calls();
   calls().clear();
   return taken.c_str();
+}
+/// What sessions say of their nodes' placement from now on; "": the truth.
+__attribute__((visibility("default"))) void ort_shim_place(const char* lines) {
+  placement() = lines;
 }
 }
