@@ -66,20 +66,20 @@ Result<ExtraStorages> ExtraStorages::allocate(Device& device, const BoxExtras& e
     const Shape& shape = shapes[extras.prototype_output];
     made.mask_height_ = static_cast<std::size_t>(shape[2]);
     made.mask_width_ = static_cast<std::size_t>(shape[3]);
-    PENSTOCK_TRY(take(made.masks_, made.mask_height_ * made.mask_width_));
+    PENSTOCK_TRY(take(made.kept_, sizeof(Kept)));
   }
   return made;
 }
 
 std::vector<StoragePtr> ExtraStorages::storages() const {
   std::vector<StoragePtr> all;
-  for (const StoragePtr& storage : {keypoints_, rotated_, masks_}) {
+  for (const StoragePtr& storage : {keypoints_, rotated_, kept_}) {
     if (storage) all.push_back(storage);
   }
   return all;
 }
 
-void ExtraStorages::gather(const Access& access, ItemValues values, const BoxModel& model,
+void ExtraStorages::gather(const Access& access, ItemValues values,
                            std::span<const Candidate> objects) const {
   const auto row = [&](std::size_t i) { return static_cast<std::size_t>(objects[i].index); };
   if (keypoints_) {
@@ -97,31 +97,11 @@ void ExtraStorages::gather(const Access& access, ItemValues values, const BoxMod
     }
     write(access, rotated_, records);
   }
-  if (masks_) gather_masks(access, values, model, objects);
-}
-
-void ExtraStorages::gather_masks(const Access& access, ItemValues values, const BoxModel& model,
-                                 std::span<const Candidate> objects) const {
-  const std::size_t pixels = mask_height_ * mask_width_;
-  const auto bytes = access.bytes(*masks_);
-  auto* const levels = reinterpret_cast<std::uint8_t*>(bytes.data());
-  const float scale_x = static_cast<float>(mask_width_) / static_cast<float>(model.width);
-  const float scale_y = static_cast<float>(mask_height_) / static_cast<float>(model.height);
-  const Prototypes prototypes{values[extras_.prototype_output], mask_width_, mask_height_};
-  std::vector<float> coefficients(objects.size() * extras_.prototypes);
-  std::vector<MaskJob> jobs;
-  for (std::size_t i = 0; i < objects.size(); ++i) {
-    const DetectionRecord& box = objects[i].record;
-    const auto weights =
-        std::span(coefficients).subspan(i * extras_.prototypes, extras_.prototypes);
-    extras_.coefficients_of(values, static_cast<std::size_t>(objects[i].index), weights);
-    jobs.push_back({.coefficients = weights,
-                    .window = mask_window(
-                        {box.x0 * scale_x, box.y0 * scale_y, box.x1 * scale_x, box.y1 * scale_y},
-                        mask_width_, mask_height_),
-                    .mask = {levels + i * pixels, pixels}});
+  if (kept_) {
+    std::vector<Kept> records;
+    for (const Candidate& object : objects) records.push_back({object.record, object.index});
+    write(access, kept_, records);
   }
-  fill_masks(prototypes, jobs);
 }
 
 Result<void> ExtraStorages::deliver(Device& device, const Fence& done, Decoded& decoded) const {
@@ -131,15 +111,66 @@ Result<void> ExtraStorages::deliver(Device& device, const Fence& done, Decoded& 
     PENSTOCK_TRY(read(device, keypoints_, count * extras_.keypoints, done, decoded.keypoints));
   }
   if (rotated_) PENSTOCK_TRY(read(device, rotated_, count, done, decoded.rotated));
-  if (masks_ && count > 0) {
-    decoded.device.masks =
-        Tensor{.name = "masks",
-               .type = DataType::kUint8,
-               .shape = {static_cast<std::int64_t>(count), static_cast<std::int64_t>(mask_height_),
-                         static_cast<std::int64_t>(mask_width_)},
-               .data = {.storage = masks_, .offset = 0, .size = count * mask_height_ * mask_width_},
-               .ready = done};
+  return {};
+}
+
+void ExtraStorages::fill_masks_of(std::span<const Kept> objects, ItemValues values,
+                                  const BoxModel& model, std::span<std::uint8_t> levels) const {
+  const std::size_t pixels = mask_height_ * mask_width_;
+  const float scale_x = static_cast<float>(mask_width_) / static_cast<float>(model.width);
+  const float scale_y = static_cast<float>(mask_height_) / static_cast<float>(model.height);
+  const Prototypes prototypes{values[extras_.prototype_output], mask_width_, mask_height_};
+  std::vector<float> coefficients(objects.size() * extras_.prototypes);
+  std::vector<MaskJob> jobs;
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    const DetectionRecord& box = objects[i].record;
+    const auto weights =
+        std::span(coefficients).subspan(i * extras_.prototypes, extras_.prototypes);
+    extras_.coefficients_of(values, static_cast<std::size_t>(objects[i].row), weights);
+    jobs.push_back({.coefficients = weights,
+                    .window = mask_window(
+                        {box.x0 * scale_x, box.y0 * scale_y, box.x1 * scale_x, box.y1 * scale_y},
+                        mask_width_, mask_height_),
+                    .mask = levels.subspan(i * pixels, pixels)});
   }
+  fill_masks(prototypes, jobs);
+}
+
+Result<void> ExtraStorages::make_masks(Device& device, std::span<const Tensor> outputs,
+                                       ReadItem item, const BoxModel& model, const Fence& done,
+                                       Decoded& decoded) const {
+  const std::size_t count = decoded.block.count;
+  if (!kept_ || count == 0) return {};
+  const std::size_t bytes = count * mask_height_ * mask_width_;
+  auto masks = device.allocate(bytes);
+  if (!masks) {
+    return std::unexpected(
+        std::move(masks).error().context(str_format("masks of {} objects", count)));
+  }
+  std::vector<Device::Owner> uses{*masks, kept_};
+  std::vector<Fence> after{done};
+  for (const Tensor& output : outputs) {
+    uses.push_back(output.data.storage);
+    after.push_back(output.ready);
+  }
+  auto filled = device.submit(
+      std::move(uses), std::move(after),
+      [extras = *this, item = std::move(item), model, count, bytes,
+       target = masks->get()](const Access& access) -> Result<void> {
+        std::vector<Kept> objects(count);
+        std::memcpy(objects.data(), access.bytes(*extras.kept_).data(), count * sizeof(Kept));
+        auto* const levels = reinterpret_cast<std::uint8_t*>(access.bytes(*target).data());
+        extras.fill_masks_of(objects, item(access), model, {levels, bytes});
+        return {};
+      });
+  if (!filled) return std::unexpected(std::move(filled).error());
+  decoded.device.masks =
+      Tensor{.name = "masks",
+             .type = DataType::kUint8,
+             .shape = {static_cast<std::int64_t>(count), static_cast<std::int64_t>(mask_height_),
+                       static_cast<std::int64_t>(mask_width_)},
+             .data = {.storage = *std::move(masks), .offset = 0, .size = bytes},
+             .ready = *std::move(filled)};
   return {};
 }
 

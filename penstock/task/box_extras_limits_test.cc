@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "penstock/base/str_format.h"
+#include "penstock/memory/testing/devices.h"
 #include "penstock/task/test_extras.h"
 
 namespace penstock {
@@ -250,6 +251,40 @@ TEST_P(P04, GivenPrototypesTooLargeForTheBudget_WhenMadeOrRun_ThenTheyAreRefused
   const auto fewer = decode(unknown, fixed, {.max_objects = 3});
   ASSERT_TRUE(fewer) << fewer.error().message();
   EXPECT_EQ(levels(fewer, {1, 700, 700}).size(), 490000u);
+}
+
+TEST_P(P04, GivenFewObjects_WhenDecoded_ThenMasksAreAllocatedForTheseAlone) {
+  // 300 masks of 200 x 200 are 12 million bytes, and the device has 1 million for all.
+  constexpr std::size_t kPixels = 40000;
+  const DeviceOptions small{.memory_budget = 1000000};
+  device_ = GetParam() == std::string("sim") ? sim_test_device().open(small)
+                                             : cpu_test_device().open(small);
+  const Output prototypes{{1, 1, 200, 200}, std::vector<float>(kPixels, 1.0f)};
+  const auto of_objects = [&](std::size_t count) {
+    std::vector<float> rows;
+    for (std::size_t i = 0; i < count; ++i) {
+      const float x = 1.0f + 2.0f * static_cast<float>(i);
+      rows.insert(rows.end(), {x, 10, 1, 4, 0, 0.9f, 0, 1});
+    }
+    return std::vector<Output>{rows_of(std::move(rows), 8, true), prototypes};
+  };
+  for (const std::size_t count : {1, 3}) {
+    const auto outputs = of_objects(count);
+    const auto got = decode(manifest("yolov8-seg", "instance-segmentation", outputs), outputs);
+    ASSERT_TRUE(got) << got.error().message();
+    ASSERT_EQ(got->block.count, count);
+    EXPECT_EQ(got->device.masks->data.storage->size(), count * kPixels);
+    const auto all = levels(got, {static_cast<std::int64_t>(count), 200, 200});
+    // 255 / (1 + e^-1) in each object's own box of one pixel of the input.
+    for (std::size_t i = 0; i < count; ++i) {
+      EXPECT_EQ(all[i * kPixels + 62 * 200 + static_cast<std::size_t>(3 + 6 * i)], 186);
+    }
+  }
+  const auto many = of_objects(30);
+  const auto over = decode(manifest("yolov8-seg", "instance-segmentation", many), many);
+  ASSERT_FALSE(over);
+  EXPECT_EQ(over.error().kind(), ErrorKind::kExhausted);
+  EXPECT_THAT(over.error().message(), HasSubstr("masks of 30 objects"));
 }
 
 }  // namespace

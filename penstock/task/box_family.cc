@@ -31,10 +31,14 @@ class BoxDecoder final : public OutputDecoder {
     auto extras = ExtraStorages::allocate(device, reader->extras, shapes, options_.max_objects);
     if (!extras) return std::unexpected(std::move(extras).error());
     Result<Decoded> decoded(std::in_place);
-    auto done = run_detection_steps(device, outputs, options_,
-                                    steps(*reader, {outputs, item}, *extras), decoded->block);
+    const ItemRegions regions(outputs, item);
+    auto done = run_detection_steps(device, outputs, options_, steps(*reader, regions, *extras),
+                                    decoded->block);
     if (!done) return std::unexpected(std::move(done).error());
     PENSTOCK_TRY(extras->deliver(device, *done, *decoded));
+    PENSTOCK_TRY(extras->make_masks(
+        device, outputs, [regions](const Access& access) { return regions.values(access); }, model_,
+        *done, *decoded));
     return decoded;
   }
 
@@ -86,9 +90,8 @@ class BoxDecoder final : public OutputDecoder {
     }
     steps.storages = extras.storages();
     if (!steps.storages.empty()) {
-      steps.gather = [extras, regions, model = model_](const Access& access,
-                                                       std::span<const Candidate> objects) {
-        extras.gather(access, regions.values(access), model, objects);
+      steps.gather = [extras, regions](const Access& access, std::span<const Candidate> objects) {
+        extras.gather(access, regions.values(access), objects);
       };
     }
     return steps;

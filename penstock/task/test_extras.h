@@ -213,7 +213,7 @@ class Extras : public ::testing::TestWithParam<const char*> {
     return bytes;
   }
 
-  const DevicePtr device_ = make_device(GetParam());
+  DevicePtr device_ = make_device(GetParam());
 };
 
 }  // namespace penstock::testing
