@@ -72,10 +72,15 @@ Result<BoxReader> bind_db_text(const BoxModel& model, std::span<const Shape> sha
                                  .height = static_cast<std::size_t>(shape[2])};
         const float scale = static_cast<float>(model.width) / static_cast<float>(shape[3]);
         boxes->clear();
+        std::vector<RotatedRecord> regions;
         for (const TextRegion& region : find_text_regions(map, model.pixel_threshold)) {
-          const float score = mean_inside(map, region.box);
+          regions.push_back(region.box);
+        }
+        const std::vector<float> scores = means_inside(map, regions);
+        for (std::size_t i = 0; i < regions.size(); ++i) {
+          const float score = scores[i];
           if (!(score >= model.threshold)) continue;
-          const RotatedRecord box = scaled(grown(region.box, model.unclip_ratio), scale);
+          const RotatedRecord box = scaled(grown(regions[i], model.unclip_ratio), scale);
           candidates.push_back({.record = upright_hull(box, score, 0),
                                 .index = static_cast<std::int32_t>(boxes->size())});
           boxes->push_back(box);

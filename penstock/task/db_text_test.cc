@@ -6,13 +6,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <numbers>
 #include <string>
 #include <vector>
 
 #include "penstock/task/test_extras.h"
+#include "penstock/task/text_regions.h"
 
 namespace penstock {
 namespace {
@@ -226,6 +229,82 @@ TEST_P(P02, GivenOutputsThatAreNoTextMap_WhenOpened_ThenTheErrorSaysWhy) {
   Manifest upright = of_shape({1, 1, 32, 64});
   upright.task = "detection";
   EXPECT_THAT(refusal(upright), HasSubstr("oriented-detection"));
+}
+
+// P04 ---------------------------------------------------------------------------------------------
+
+/// The mean of the pixels whose centres lie in the box, one by one, and how many they are.
+struct OneByOne {
+  double mean = 0;
+  std::uint64_t pixels = 0;
+};
+OneByOne one_by_one(const ProbabilityMap& map, const RotatedRecord& box) {
+  const double cosine = std::cos(double{box.angle}), sine = std::sin(double{box.angle});
+  OneByOne all;
+  for (std::size_t i = 0; i < map.values.size(); ++i) {
+    const double x = static_cast<double>(i % map.width) + 0.5 - double{box.center_x};
+    const double y = static_cast<double>(i / map.width) + 0.5 - double{box.center_y};
+    const bool is_inside = std::abs(x * cosine + y * sine) <= double{box.width} / 2 &&
+                           std::abs(y * cosine - x * sine) <= double{box.height} / 2;
+    if (!is_inside || !std::isfinite(map.values[i])) continue;
+    all.mean += double{map.values[i]};
+    ++all.pixels;
+  }
+  if (all.pixels > 0) all.mean /= static_cast<double>(all.pixels);
+  return all;
+}
+
+TEST(P04_TextMap, GivenRingsWithinRings_WhenMeansAreTaken_ThenTheWorkIsOfRowsAndNotOfPixels) {
+  // Squares within squares, with values of their own, so that a wrong pixel would show.
+  constexpr std::size_t kSide = 211;
+  std::vector<float> values(kSide * kSide);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::size_t x = i % kSide, y = i / kSide;
+    const std::size_t ring = std::min({x, y, kSide - 1 - x, kSide - 1 - y});
+    const float noise = static_cast<float>((i * 7919) % 1000) / 10000;
+    values[i] = ring % 2 == 0 ? 0.8f + noise : noise;
+  }
+  values[kSide * 100 + 100] = kNan;
+  values[kSide * 100 + 101] = kInf;
+  const ProbabilityMap map{.values = values, .width = kSide, .height = kSide};
+  std::vector<RotatedRecord> boxes;
+  for (const TextRegion& region : find_text_regions(map, 0.5f)) boxes.push_back(region.box);
+  ASSERT_EQ(boxes.size(), 53u);
+  // Turned ones, some of which leave the map, and one that no pixel's centre lies in.
+  for (int i = 0; i < 40; ++i) {
+    const auto n = static_cast<float>(i);
+    boxes.push_back({.center_x = 100 + n,
+                     .center_y = 90 + n * 2,
+                     .width = 150 - n,
+                     .height = 120 + n,
+                     .angle = -0.75f + n * 0.0371f});
+  }
+  boxes.push_back({.center_x = 50, .center_y = 50, .width = 0.5f, .height = 0.5f, .angle = 0});
+  std::uint64_t work = 0, rows = 0, pixels = 0;
+  const std::vector<float> means = means_inside(map, boxes, &work);
+  ASSERT_EQ(means.size(), boxes.size());
+  for (std::size_t i = 0; i < boxes.size(); ++i) {
+    SCOPED_TRACE(i);
+    const OneByOne wanted = one_by_one(map, boxes[i]);
+    EXPECT_NEAR(double{means[i]}, wanted.mean, 1e-6);
+    pixels += wanted.pixels;
+    rows += std::min(kSide, static_cast<std::size_t>(
+                                std::ceil(std::hypot(boxes[i].width, boxes[i].height)) + 1));
+  }
+  // A part of a row of 211 is at most two sums of each size up to 128.
+  EXPECT_LE(work, kSide * kSide + rows * 2 * 8);
+  EXPECT_LT(work * 4, pixels);
+}
+
+TEST(P04_TextMap, GivenHugeValuesBesideABox_WhenItsMeanIsTaken_ThenSmallOnesAreNotLost) {
+  std::vector<float> values(64 * 4, 3e38f);
+  const ProbabilityMap map{.values = values, .width = 64, .height = 4};
+  for (std::size_t y = 0; y < 4; ++y) {
+    for (std::size_t x = 21; x < 40; ++x) values[y * 64 + x] = 0.25f;
+  }
+  const std::vector<RotatedRecord> boxes{
+      {.center_x = 30.5f, .center_y = 2, .width = 19, .height = 4, .angle = 0}};
+  EXPECT_EQ(means_inside(map, boxes), std::vector<float>{0.25f});
 }
 
 }  // namespace

@@ -154,35 +154,121 @@ RotatedRecord smallest_box(const std::vector<Corner>& hull) {
   return box_of(best);
 }
 
-/// Where a row's line through the pixels' centres enters and leaves the box.
-struct Crossing {
-  double begin, end;
-};
-Crossing crossing_of(const RotatedRecord& box, double y) {
-  const double cosine = std::cos(static_cast<double>(box.angle));
-  const double sine = std::sin(static_cast<double>(box.angle));
-  const double down = y - static_cast<double>(box.center_y);
-  Crossing crossing{-std::numeric_limits<double>::infinity(),
-                    std::numeric_limits<double>::infinity()};
-  // |right * cosine + down * sine| <= width / 2 and |down * cosine - right * sine| <= height / 2
-  const auto clip = [&](double slope, double offset, double half) {
-    if (std::abs(slope) < 1e-12) {
-      if (std::abs(offset) > half) crossing.end = crossing.begin;
-      return;
-    }
-    const double a = (-half - offset) / slope, b = (half - offset) / slope;
-    crossing.begin = std::max(crossing.begin, std::min(a, b));
-    crossing.end = std::min(crossing.end, std::max(a, b));
-  };
-  clip(cosine, down * sine, static_cast<double>(box.width) / 2);
-  clip(-sine, down * cosine, static_cast<double>(box.height) / 2);
-  const auto center = static_cast<double>(box.center_x);
-  return {crossing.begin + center, crossing.end + center};
-}
-
 std::size_t within(double value, std::size_t most) {
   return static_cast<std::size_t>(std::clamp(value, 0.0, static_cast<double>(most)));
 }
+
+struct Span {
+  std::size_t begin = 0, end = 0;
+};
+
+/// A turned box, asked row by row for the pixels whose centres it holds.
+class BoxRows {
+ public:
+  BoxRows(const RotatedRecord& box, const ProbabilityMap& map)
+      : x_(double{box.center_x}),
+        y_(double{box.center_y}),
+        half_width_(double{box.width} / 2),
+        half_height_(double{box.height} / 2),
+        cosine_(std::cos(double{box.angle})),
+        sine_(std::sin(double{box.angle})),
+        columns_(map.width) {
+    const double reach = std::hypot(half_width_, half_height_);
+    rows_ = {within(y_ - reach, map.height), within(std::ceil(y_ + reach), map.height)};
+  }
+
+  /// No other row has pixels.
+  const Span& rows() const { return rows_; }
+
+  Span pixels(std::size_t row) const {
+    const double down = static_cast<double>(row) + 0.5 - y_;
+    Crossing crossing;
+    // |right * cosine + down * sine| <= width / 2 and |down * cosine - right * sine| <= height / 2
+    crossing.clip(cosine_, down * sine_, half_width_);
+    crossing.clip(-sine_, down * cosine_, half_height_);
+    // Written so that an empty crossing, or one that is no number, has no pixel.
+    if (!(crossing.begin < crossing.end)) return {};
+    return {within(std::ceil(crossing.begin + x_ - 0.5), columns_),
+            within(std::floor(crossing.end + x_ - 0.5) + 1, columns_)};
+  }
+
+ private:
+  /// Where a row's line through the pixels' centres enters and leaves the box.
+  struct Crossing {
+    double begin = -std::numeric_limits<double>::infinity();
+    double end = std::numeric_limits<double>::infinity();
+
+    void clip(double slope, double offset, double half) {
+      if (std::abs(slope) < 1e-12) {
+        if (std::abs(offset) > half) end = begin;
+        return;
+      }
+      const double a = (-half - offset) / slope, b = (half - offset) / slope;
+      begin = std::max(begin, std::min(a, b));
+      end = std::min(end, std::max(a, b));
+    }
+  };
+
+  double x_, y_, half_width_, half_height_, cosine_, sine_;
+  std::size_t columns_;
+  Span rows_;
+};
+
+/// The sum and number of finite values.
+struct Total {
+  double sum = 0;
+  std::uint32_t count = 0;
+
+  Total& operator+=(const Total& other) {
+    sum += other.sum;
+    count += other.count;
+    return *this;
+  }
+};
+
+/// A row's sums over pairs, pairs of pairs and so on, so that any part of it is a few of them: no
+/// difference of large sums, in which small values would be lost.
+class RowSums {
+ public:
+  explicit RowSums(std::size_t width) : width_(width), totals_(2 * width) {}
+
+  void take(std::span<const float> values) {
+    for (std::size_t x = 0; x < width_; ++x) {
+      const bool counts = std::isfinite(values[x]);
+      totals_[width_ + x] = {counts ? double{values[x]} : 0.0, counts ? 1u : 0u};
+    }
+    for (std::size_t i = width_ - 1; i > 0; --i) {
+      totals_[i] = totals_[2 * i];
+      totals_[i] += totals_[2 * i + 1];
+    }
+    work_ += width_;
+  }
+
+  Total of(const Span& pixels) {
+    Total all;
+    std::size_t begin = pixels.begin + width_, end = pixels.end + width_;
+    while (begin < end) {
+      if (begin % 2 == 1) all += part(begin++);
+      if (end % 2 == 1) all += part(--end);
+      begin /= 2;
+      end /= 2;
+    }
+    return all;
+  }
+
+  std::uint64_t work() const { return work_; }
+
+ private:
+  const Total& part(std::size_t i) {
+    ++work_;
+    return totals_[i];
+  }
+
+  std::size_t width_;
+  /// Pixel x at width + x, and at i the total of 2 i and 2 i + 1.
+  std::vector<Total> totals_;
+  std::uint64_t work_ = 0;
+};
 
 /// The upright box around a region. A turned one is nowhere wider or higher.
 struct Bounds {
@@ -240,26 +326,31 @@ std::vector<TextRegion> find_text_regions(const ProbabilityMap& map, float pixel
   return found;
 }
 
-float mean_inside(const ProbabilityMap& map, const RotatedRecord& box) {
-  const double reach =
-      std::hypot(static_cast<double>(box.width), static_cast<double>(box.height)) / 2;
-  const auto center = static_cast<double>(box.center_y);
-  const std::size_t last = within(std::ceil(center + reach), map.height);
-  double sum = 0;
-  std::size_t count = 0;
-  for (std::size_t row = within(center - reach, map.height); row < last; ++row) {
-    const Crossing crossing = crossing_of(box, static_cast<double>(row) + 0.5);
-    // Written so that an empty crossing, or one that is no number, has no pixel.
-    if (!(crossing.begin < crossing.end)) continue;
-    const std::size_t end = within(std::floor(crossing.end - 0.5) + 1, map.width);
-    for (std::size_t x = within(std::ceil(crossing.begin - 0.5), map.width); x < end; ++x) {
-      const float value = map.values[row * map.width + x];
-      if (!std::isfinite(value)) continue;
-      sum += static_cast<double>(value);
-      ++count;
+std::vector<float> means_inside(const ProbabilityMap& map, std::span<const RotatedRecord> boxes,
+                                std::uint64_t* work) {
+  std::vector<BoxRows> lines;
+  lines.reserve(boxes.size());
+  for (const RotatedRecord& box : boxes) lines.emplace_back(box, map);
+  std::vector<Total> totals(boxes.size());
+  RowSums sums(map.width);
+  for (std::size_t row = 0; row < map.height; ++row) {
+    bool is_taken = false;
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      if (row < lines[i].rows().begin || row >= lines[i].rows().end) continue;
+      const Span pixels = lines[i].pixels(row);
+      if (pixels.begin >= pixels.end) continue;
+      if (!is_taken) sums.take(map.values.subspan(row * map.width, map.width));
+      is_taken = true;
+      totals[i] += sums.of(pixels);
     }
   }
-  return count == 0 ? 0.0f : static_cast<float>(sum / static_cast<double>(count));
+  if (work != nullptr) *work = sums.work();
+  std::vector<float> means;
+  for (const Total& total : totals) {
+    means.push_back(
+        total.count == 0 ? 0.0f : static_cast<float>(total.sum / static_cast<double>(total.count)));
+  }
+  return means;
 }
 
 }  // namespace penstock

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -32,7 +33,11 @@ struct TextRegion {
 constexpr std::size_t kMostTextRegions = 1000;
 std::vector<TextRegion> find_text_regions(const ProbabilityMap& map, float pixel_threshold);
 
-/// The mean of the finite pixels whose centre lies in the box; 0 when there is none.
-float mean_inside(const ProbabilityMap& map, const RotatedRecord& box);
+/// Of each box, whose numbers are finite, the mean of the finite pixels whose centre lies in it; 0
+/// where there is none. A pixel is looked at once however many boxes it lies in, and a row of a box
+/// costs its logarithm: boxes within boxes are no more work than others. `work`, where given, is
+/// what was added up: pixels, and sums of them.
+std::vector<float> means_inside(const ProbabilityMap& map, std::span<const RotatedRecord> boxes,
+                                std::uint64_t* work = nullptr);
 
 }  // namespace penstock
