@@ -47,8 +47,7 @@ std::string_view name_in(std::string_view node) {
 std::string shown(std::string_view node) {
   const std::string_view name = name_in(node);
   if (!name.empty()) return "'" + printable(name) + "'";
-  return str_format("{} without a name (which the model must give it)",
-                    printable(node.substr(0, node.find(" ("))));
+  return printable(node.substr(0, node.find(" ("))) + " without a name";
 }
 
 }  // namespace
@@ -122,13 +121,13 @@ Result<void> OrtPlacement::check_readable() const {
                 str_format("cannot tell which nodes are left on the CPU: {}", why));
   };
   if (state_ == State::kUnreadable) {
-    return refuse(str_format("ONNX Runtime's list of node placements has '{}'",
-                             printable(unreadable_)));
+    return refuse(
+        str_format("ONNX Runtime's list of node placements has '{}'", printable(unreadable_)));
   }
   if (groups_.empty()) return refuse("this ONNX Runtime writes no list of node placements");
   if (nodes_left_ > 0) {
-    return refuse(str_format("ONNX Runtime's list of node placements ends {} nodes too early",
-                             nodes_left_));
+    return refuse(
+        str_format("ONNX Runtime's list of node placements ends {} nodes too early", nodes_left_));
   }
   return {};
 }
@@ -174,9 +173,11 @@ Result<void> OrtPlacement::check_names(const Group& on_cpu,
     names += (i == 0 ? "" : ", ") + refused[i];
   }
   if (refused.size() > kNamed) names += str_format(" and {} more", refused.size() - kNamed);
-  return fail(ErrorKind::kUnsupported,
-              str_format("left on the CPU, which the manifest's engine.cpu_nodes does not allow: {}",
-                         names));
+  return fail(
+      ErrorKind::kUnsupported,
+      str_format("left on the CPU, which the manifest's engine.cpu_nodes does not allow: {}; "
+                 "`penstock model prepare --cpu-node NAME` allows a node that has a name",
+                 names));
 }
 
 }  // namespace penstock
