@@ -16,6 +16,7 @@
 #include "apps/penstock/model_names.h"
 #include "apps/penstock/number_flags.h"
 #include "apps/penstock/picture_file.h"
+#include "apps/penstock/picture_regions.h"
 #include "penstock/base/exit_code.h"
 #include "penstock/base/str_format.h"
 #include "penstock/exec/frame_inference.h"
@@ -155,6 +156,7 @@ Result<void, OutputError> try_model(const Manifest& manifest, const TryOptions& 
                  static_cast<double>(result->times.decode.count()) / 1e6));
   say_found(manifest, *result);
   if (options.out.empty()) return {};
+  PENSTOCK_TRY(color_regions(*picture, result->device, result->objects, manifest.labels));
   PENSTOCK_TRY(write_picture(options.out, *std::move(picture), *result));
   say(str_format("wrote {}", options.out.string()));
   return {};

@@ -15,6 +15,7 @@
 #include <string>
 #include <utility>
 
+#include "apps/penstock/picture_regions.h"
 #include "penstock/base/str_format.h"
 #include "penstock/pipeline/drawn_labels.h"
 #include "penstock/pipeline/output_files.h"
@@ -106,14 +107,6 @@ Result<Picture> picture_of(GstSample* sample) {
   }
   gst_video_frame_unmap(&mapped);
   return picture;
-}
-
-using Rgb = std::array<std::uint8_t, 3>;
-constexpr std::array<Rgb, 6> kColors{
-    {{230, 25, 75}, {60, 180, 75}, {0, 130, 200}, {245, 130, 48}, {145, 30, 180}, {0, 128, 128}}};
-
-Rgb color_of(int class_id) {
-  return kColors[static_cast<std::size_t>(std::max(class_id, 0)) % kColors.size()];
 }
 
 void put_dot(Picture& picture, float x, float y, int radius, const Rgb& color) {
