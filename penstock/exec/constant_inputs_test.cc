@@ -163,12 +163,14 @@ TEST_P(M03, GivenAModelWithAnotherInput_WhenInferred_ThenItGetsItsConstantByName
 }
 
 /// Answers one box from (0, 0) to a tenth of the mean red and green, its score a two hundredth of
-/// the mean blue, from pictures of `type`, as floats or halves.
-model_testing::TestModel level_teller(DataType type, DataType told) {
+/// the mean blue, from pictures of `type` and `layout`, as floats or halves.
+model_testing::TestModel level_teller(DataType type, DataType told, TensorLayout layout) {
   constexpr std::int64_t kToFloat = 1;
   constexpr std::int64_t kToHalf = 10;
   model_testing::OnnxBuilder graph;
-  graph.input("picture", type, {1, 3, 32, 32})
+  const bool last = layout == TensorLayout::kNhwc;
+  const Shape shape = last ? Shape{1, 32, 32, 3} : Shape{1, 3, 32, 32};
+  graph.input("picture", type, {shape[0], shape[1], shape[2], shape[3]})
       .output("boxes", told, {1, 1, 6})
       .constant("origin", {1, 2}, std::vector<float>{0, 0})
       .constant("class", {1, 1}, std::vector<float>{0})
@@ -176,57 +178,68 @@ model_testing::TestModel level_teller(DataType type, DataType told) {
       .constant("boxes_shape", {3}, std::vector<std::int64_t>{1, 1, 6})
       .node("Cast", {"picture"}, {"levels"}, {{"to", kToFloat}})
       .node("ReduceMean", {"levels"}, {"mean"},
-            {{"axes", std::vector<std::int64_t>{2, 3}}, {"keepdims", std::int64_t{0}}})
+            {{"axes", std::vector<std::int64_t>{last ? 1 : 2, last ? 2 : 3}},
+             {"keepdims", std::int64_t{0}}})
       .node("Mul", {"mean", "shares"}, {"told"})
       .node("Concat", {"origin", "told", "class"}, {"row"}, {{"axis", std::int64_t{1}}})
       .node("Reshape", {"row", "boxes_shape"}, {"float_boxes"})
       .node("Cast", {"float_boxes"}, {"boxes"},
             {{"to", told == DataType::kFloat16 ? kToHalf : kToFloat}});
   model_testing::TestModel model;
-  model.name = str_format("level-teller-{}-{}", to_string(type), to_string(told));
+  model.name =
+      str_format("level-teller-{}-{}-{}", to_string(type), to_string(told), to_string(layout));
   model.onnx = graph.build();
   const auto fixed = [](std::int64_t value) { return Dimension::fixed(value); };
-  model.inputs = {spec_of("picture", type, {fixed(1), fixed(3), fixed(32), fixed(32)})};
+  model.inputs = {spec_of("picture", type,
+                          {fixed(shape[0]), fixed(shape[1]), fixed(shape[2]), fixed(shape[3])})};
+  model.inputs[0].layout = layout;
   model.outputs = {spec_of("boxes", told, {fixed(1), fixed(1), fixed(6)})};
   model.family = "yolo-end-to-end";
   model.labels = {"thing"};
   model.preprocess.input_name = "picture";
+  model.preprocess.layout = layout;
   model.preprocess.width = model.preprocess.height = 32;
   return model;
 }
 
-TEST_P(M03, GivenPicturesOfEachType_WhenInferred_ThenTheModelSeesTheSameLevels) {
+TEST_P(M03, GivenPicturesOfEachTypeAndLayout_WhenInferred_ThenTheModelSeesTheSameLevels) {
   using enum DataType;
-  for (const auto& [type, told] : {std::pair{kFloat32, kFloat32},
-                                   {kFloat16, kFloat16},
-                                   {kUint8, kFloat16},
-                                   {kUint8, kFloat32}}) {
-    SCOPED_TRACE(str_format("{} to {}", to_string(type), to_string(told)));
-    const auto folder =
-        std::filesystem::path(::testing::TempDir()) /
-        str_format("penstock-types-{}-{}-{}", to_string(type), to_string(told), getpid());
-    const auto manifest =
-        load_manifest(model_testing::write_model_folder(level_teller(type, told), folder));
+  struct Case {
+    DataType type, told;
+    TensorLayout layout;
+  };
+  // Red 50, green 100 and blue 200 in BT.709 limited.
+  const testing::Picture picture(32, 32, 99, 177, 102);
+  for (const Case& c : {Case{kFloat32, kFloat32, TensorLayout::kNchw},
+                        {kFloat16, kFloat16, TensorLayout::kNchw},
+                        {kUint8, kFloat16, TensorLayout::kNchw},
+                        {kUint8, kFloat32, TensorLayout::kNchw},
+                        {kFloat32, kFloat32, TensorLayout::kNhwc},
+                        {kFloat16, kFloat16, TensorLayout::kNhwc},
+                        {kUint8, kFloat32, TensorLayout::kNhwc}}) {
+    const model_testing::TestModel model = level_teller(c.type, c.told, c.layout);
+    SCOPED_TRACE(model.name);
+    const auto folder = std::filesystem::path(::testing::TempDir()) /
+                        str_format("penstock-{}-{}", model.name, getpid());
+    const auto manifest = load_manifest(model_testing::write_model_folder(model, folder));
     ASSERT_TRUE(manifest) << manifest.error().message();
-    EXPECT_EQ(manifest->preprocess.type, type);
+    EXPECT_EQ(manifest->preprocess.type, c.type);
     const auto inference = FrameInference::open(device_, *manifest, {.workers = 1});
     ASSERT_TRUE(inference) << inference.error().message();
-    // Luma 126 of 16..235 is level 128.
-    auto future =
-        (*inference)
-            ->executor()
-            .submit({.frame = testing::make_frame(*device_, testing::Picture(32, 32, 126)),
-                     .roi = {},
-                     .source = {"camera"},
-                     .generation = 0},
-                    WhenFull::kWait);
+    auto future = (*inference)
+                      ->executor()
+                      .submit({.frame = testing::make_frame(*device_, picture),
+                               .roi = {},
+                               .source = {"camera"},
+                               .generation = 0},
+                              WhenFull::kWait);
     ASSERT_TRUE(future);
     const auto result = future->get();
     ASSERT_TRUE(result) << result.error().message();
     ASSERT_EQ(result->objects.size(), 1u);
-    EXPECT_NEAR(result->objects[0].width, 12.8f, 0.06f);
-    EXPECT_NEAR(result->objects[0].height, 12.8f, 0.06f);
-    EXPECT_NEAR(result->objects[0].confidence, 0.64f, 0.003f);
+    EXPECT_NEAR(result->objects[0].width, 5, 0.16f);
+    EXPECT_NEAR(result->objects[0].height, 10, 0.16f);
+    EXPECT_NEAR(result->objects[0].confidence, 1, 0.008f);
   }
 }
 
