@@ -72,6 +72,14 @@ def oriented():
     return {"output0": out}
 
 
+def letters():
+    """Six steps of nothing, h and i: nothing, h twice, nothing, i, nothing."""
+    out = np.zeros((1, 6, 3), np.float32)
+    for step, letter in enumerate([0, 1, 1, 0, 2, 0]):
+        out[0, step, letter] = 8
+    return {"steps": out}
+
+
 def picture(path, side=128):
     """A PNG of a gradient."""
     y, x = np.mgrid[0:side, 0:side]
@@ -99,8 +107,10 @@ def main():
     areas[0, 1, :32] = areas[0, 2, 32:] = 5
     model(folder / "areas.onnx", {"logits": areas})
     model(folder / "embed.onnx", {"embedding": [[3.0, 4.0]]})
+    model(folder / "line.onnx", letters(), softmax=True)
     model(folder / "strange.onnx", {"what": np.arange(6).reshape(1, 2, 3)})
     (folder / "colours.txt").write_text("red\ngreen\nblue\n")
+    (folder / "letters.txt").write_text("<blank>\nh\ni\n")
     picture(folder / "photo.png")
 
 
