@@ -32,8 +32,9 @@ constexpr std::size_t kNamed = 8;  ///< Nodes that an error names.
 
 std::optional<std::size_t> number(std::string_view digits) {
   std::size_t value = 0;
-  const char* const end = digits.data() + digits.size();
-  const auto [rest, error] = std::from_chars(digits.data(), end, value);
+  const char* const begin = digits.data();
+  const char* const end = begin + digits.size();
+  const auto [rest, error] = std::from_chars(begin, end, value);
   if (error != std::errc() || rest != end) return std::nullopt;
   return value;
 }
