@@ -101,6 +101,21 @@ TEST_F(PasswordTest, GivenAWrongPassword_WhenRun_ThenAccessIsRefusedAndThePasswo
   EXPECT_NE(ended.err.find(camera.address("viewer:***")), std::string::npos) << ended.err;
 }
 
+TEST_F(PasswordTest, GivenAWrongCommandLine_WhenRun_ThenThePasswordIsNowhere) {
+  const std::string address = std::string("rtsp://viewer:") + kPassword + "@127.0.0.1/";
+  const std::vector<std::vector<std::string>> wrong = {
+      {"run", "--sourcex", address, "--model", model_},
+      {"run", "--source", address, address, "--model", model_},
+      {"run", "--source=" + address, "--model", model_, "--nonsense=" + address},
+      {address},
+  };
+  for (const auto& arguments : wrong) {
+    const Ended ended = run_penstock(arguments);
+    EXPECT_EQ(ended.code, 64) << ended.err;
+    expect_no_password(ended);
+  }
+}
+
 TEST_F(PasswordTest, GivenNobodyListens_WhenRun_ThenThePasswordIsNowhere) {
   std::string address;
   {
@@ -129,6 +144,34 @@ TEST_P(StopTest, GivenAnEndlessRun_WhenSignalled_ThenOutputsAreValidAndTheCodeTe
   const Decoded decoded = decode_file(video_);
   EXPECT_EQ(decoded.error, "");
   EXPECT_EQ(decoded.frames, int(lines.size()));
+}
+
+// `timeout` and a terminal's group send a process what its parent passes on as well.
+TEST_F(LiveTest, GivenASignalThatComesTwiceAtOnce_WhenRunning_ThenTheOutputsAreClosed) {
+  RtspCamera camera(0);
+  PenstockProcess process({"--log-level", "info", "run", "--source", camera.address(), "--model",
+                           model_, "--out", "json=" + json_, "--out", "video=" + video_});
+  ASSERT_TRUE(process.await_error_output("first frame of")) << process.wait().err;
+  process.signal(SIGTERM);
+  process.signal(SIGTERM);
+  const Ended ended = process.wait();
+  EXPECT_EQ(ended.code, 128 + SIGTERM) << ended.err;
+  EXPECT_NE(ended.err.find("the outputs are closed"), std::string::npos) << ended.err;
+  EXPECT_EQ(decode_file(video_).error, "");
+}
+
+TEST_F(LiveTest, GivenAnOutputThatAnotherRunWrites_WhenRun_ThenItIsRefusedAndLeftAlone) {
+  RtspCamera camera(0);
+  PenstockProcess first({"--log-level", "info", "run", "--source", camera.address(), "--model",
+                         model_, "--out", "json=" + json_});
+  ASSERT_TRUE(first.await_error_output("first frame of")) << first.wait().err;
+  const Ended second = run_penstock({"run", "--source", square_mp4(folder_, 3).string(), "--model",
+                                     model_, "--out", "json=" + json_});
+  EXPECT_EQ(second.code, 73) << second.err;
+  EXPECT_NE(second.err.find("another run is writing"), std::string::npos) << second.err;
+  first.signal(SIGTERM);
+  EXPECT_EQ(first.wait().code, 128 + SIGTERM);
+  EXPECT_GE(read_json_lines(json_).size(), 1u);
 }
 
 TEST_F(LiveTest, GivenAHangupThatIsIgnored_WhenSignalled_ThenTheRunGoesOn) {
