@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <chrono>
 #include <span>
 
@@ -43,12 +44,24 @@ Result<void> JsonLinesWriter::flush() {
   flushed_ = clock_.now();
   if (buffer_.empty()) return {};
   auto written = files_.write_all(file_.fd(), std::as_bytes(std::span(buffer_)));
+  if (!written) keep_whole_lines();
+  written_ += buffer_.size();
   buffer_.clear();
   if (!written) {
     failed_ = std::move(written).error().context(str_format("writing '{}'", path_.string()));
     return std::unexpected(*failed_);
   }
   return {};
+}
+
+// A write that failed may have come to the middle of a line.
+void JsonLinesWriter::keep_whole_lines() {
+  const auto size = file_.size();
+  if (!size || *size <= written_) return;
+  const auto part =
+      static_cast<std::size_t>(std::min<std::uint64_t>(*size - written_, buffer_.size()));
+  const std::size_t end = buffer_.rfind('\n', part - 1);
+  file_.cut_to(written_ + (end == std::string::npos ? 0 : end + 1));
 }
 
 Result<void> JsonLinesWriter::close() {
@@ -63,7 +76,7 @@ Result<void> JsonLinesWriter::close() {
           std::move(synced).error().context(str_format("writing '{}'", path_.string())));
     }
   }
-  if (outcome) outcome = file_.check_kept();
+  if (outcome) outcome = file_.check_kept(written_);
   file_.close();
   return outcome;
 }

@@ -33,6 +33,7 @@ class JsonLinesWriter {
  private:
   JsonLinesWriter(OutputFile file, std::filesystem::path path, FileOps& files, Clock& clock);
   Result<void> flush();
+  void keep_whole_lines();
 
   OutputFile file_;
   std::filesystem::path path_;
@@ -41,6 +42,7 @@ class JsonLinesWriter {
   std::string buffer_;
   TimePoint flushed_;
   std::uint64_t lines_ = 0;
+  std::uint64_t written_ = 0;  ///< Bytes that have reached the file.
   std::optional<Error> failed_;
 };
 

@@ -98,5 +98,79 @@ TEST(JsonLines, GivenAFullDisk_WhenWriting_ThenItFailsOnceAndForAllNamingTheFile
   EXPECT_FALSE((*writer)->close());
 }
 
+/// A real file on a disk that takes `room` bytes and the part of a write that fits.
+class CutDisk final : public FileOps {
+ public:
+  explicit CutDisk(std::size_t room) : room_(room) {}
+  Result<UniqueFd> create(const std::filesystem::path& path) override {
+    return FileOps::system().create(path);
+  }
+  Result<void> write_all(int fd, std::span<const std::byte> bytes) override {
+    const auto part = bytes.first(std::min(room_, bytes.size()));
+    room_ -= part.size();
+    EXPECT_TRUE(FileOps::system().write_all(fd, part));
+    if (part.size() == bytes.size()) return {};
+    return fail(ErrorKind::kExhausted, "No space left on device");
+  }
+  Result<void> sync(int fd) override { return FileOps::system().sync(fd); }
+  Result<void> rename(const std::filesystem::path&, const std::filesystem::path&) override {
+    return {};
+  }
+
+ private:
+  std::size_t room_;
+};
+
+std::string read_all(const std::filesystem::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+TEST(JsonLines, GivenADiskThatFillsInALine_WhenWriting_ThenTheFileEndsAfterAWholeOne) {
+  const auto path = std::filesystem::path(testing::TempDir()) / "json_lines_cut.jsonl";
+  const std::string line = to_json_line(frame(0)) + "\n";
+  for (const std::size_t more : {std::size_t{0}, std::size_t{1}, line.size() - 1}) {
+    ManualClock clock;
+    // A first flush that fits, and one that ends inside its third line.
+    CutDisk disk(line.size() * 4 + more);
+    auto writer = JsonLinesWriter::create(path, disk, clock);
+    ASSERT_TRUE(writer);
+    ASSERT_TRUE((*writer)->write(frame(0)));
+    clock.advance(std::chrono::seconds(2));
+    ASSERT_TRUE((*writer)->write(frame(1)));
+    for (std::uint64_t i = 2; i < 7; ++i) ASSERT_TRUE((*writer)->write(frame(i)));
+    EXPECT_FALSE((*writer)->close());
+    const std::string text = read_all(path);
+    EXPECT_EQ(std::ranges::count(text, '\n'), 4) << more;
+    EXPECT_TRUE(text.ends_with(to_json_line(frame(3)) + "\n")) << more;
+  }
+  std::filesystem::remove(path);
+}
+
+TEST(JsonLines, GivenAFileThatAnotherProgramCuts_WhenClosed_ThenAnErrorSaysSo) {
+  const auto path = std::filesystem::path(testing::TempDir()) / "json_lines_short.jsonl";
+  auto writer = JsonLinesWriter::create(path);
+  ASSERT_TRUE(writer);
+  ASSERT_TRUE((*writer)->write(frame(0)));
+  ASSERT_TRUE((*writer)->close());
+  auto again = JsonLinesWriter::create(path);
+  ManualClock clock;
+  auto late = JsonLinesWriter::create(path, FileOps::system(), clock);
+  ASSERT_FALSE(late) << "the other one has it";
+  EXPECT_NE(late.error().message().find("another run is writing"), std::string::npos);
+  again->reset();
+  late = JsonLinesWriter::create(path, FileOps::system(), clock);
+  ASSERT_TRUE(late);
+  ASSERT_TRUE((*late)->write(frame(0)));
+  clock.advance(std::chrono::seconds(2));
+  ASSERT_TRUE((*late)->write(frame(1)));
+  std::filesystem::resize_file(path, 3);
+  const auto closed = (*late)->close();
+  ASSERT_FALSE(closed);
+  EXPECT_NE(closed.error().message().find("cut the file short"), std::string::npos);
+  std::filesystem::remove(path);
+}
+
 }  // namespace
 }  // namespace penstock

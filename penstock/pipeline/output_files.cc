@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <random>
 #include <system_error>
 #include <utility>
 
@@ -21,13 +22,17 @@ namespace {
 class TemporaryFile {
  public:
   static Result<TemporaryFile> create(const fs::path& beside) {
+    // A process number would do, but in a container every one is 2, and one that was killed has
+    // left its file behind.
+    std::random_device random;
     const auto path =
-        beside.parent_path() / str_format(".{}.{}.part", beside.filename().string(), ::getpid());
+        beside.parent_path() /
+        str_format(".{}.{:08x}{:08x}.part", beside.filename().string(), random(), random());
     const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd >= 0) return TemporaryFile(path, fd);
     const int error = errno;
     return fail(error == ENOENT ? ErrorKind::kNotFound : ErrorKind::kIo,
-                str_format("cannot create '{}': {}", path.string(),
+                str_format("cannot create '{}': {}", beside.string(),
                            std::generic_category().message(error)));
   }
   TemporaryFile(TemporaryFile&& other) noexcept

@@ -92,7 +92,7 @@ Result<void> RunOutputs::close_json() { return json_ != nullptr ? json_->close()
 Result<void> RunOutputs::write_report(const RunSummary& summary) {
   const std::string html = to_html(summary);
   auto written = files_.write_all(report_.fd(), std::as_bytes(std::span(html)));
-  const auto kept = report_.check_kept();
+  const auto kept = report_.check_kept(html.size());
   report_.close();
   if (written) return kept;
   return std::unexpected(
