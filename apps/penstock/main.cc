@@ -7,6 +7,8 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <new>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +16,7 @@
 #include "apps/penstock/commands.h"
 #include "penstock/base/exit_code.h"
 #include "penstock/base/log.h"
+#include "penstock/pipeline/source.h"
 
 namespace {
 
@@ -40,6 +43,25 @@ int with_output(int code) {
   return penstock::kExitIo;
 }
 
+void replace_all(std::string& text, const std::string& from, const std::string& to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+    text.replace(at, from.size(), to);
+  }
+}
+
+/// `text` repeats words of the command line, or what they have behind their "=", and that may be an
+/// address.
+std::string without_passwords(std::string text, int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    for (const std::string& part : {word, word.substr(word.find('=') + 1)}) {
+      const std::string shown = penstock::without_password(part);
+      if (shown != part) replace_all(text, part, shown);
+    }
+  }
+  return text;
+}
+
 int run_program(int argc, char** argv) {
   CLI::App app("Penstock: video analytics that account for every copy", "penstock");
   app.set_version_flag("--version", "penstock " PENSTOCK_VERSION);
@@ -64,7 +86,15 @@ int run_program(int argc, char** argv) {
       if (subcommand->parsed()) return command();
     }
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? penstock::kExitOk : penstock::kExitUsage;
+    std::ostringstream out;
+    std::ostringstream messages;
+    const int code = app.exit(error, out, messages);
+    std::fputs(out.str().c_str(), stdout);
+    std::fputs(without_passwords(messages.str(), argc, argv).c_str(), stderr);
+    return code == 0 ? penstock::kExitOk : penstock::kExitUsage;
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "penstock: no memory is left (ulimit -v, or the machine's)\n");
+    return penstock::kExitSystem;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "penstock: internal error: %s\n", error.what());
     return penstock::kExitSoftware;
