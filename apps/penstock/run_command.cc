@@ -71,6 +71,21 @@ Result<void> take_output(const std::string& text, RunOptions& options) {
   return {};
 }
 
+/// What a source holds is data, whether malformed or of a kind that is not analysed; one that can't
+/// be read, or stops, is no failed output.
+int exit_code_of_source(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::kUnsupported:
+    case ErrorKind::kInvalidArgument:
+      return kExitData;
+    case ErrorKind::kIo:
+    case ErrorKind::kDeadline:
+      return kExitUnavailable;
+    default:
+      return exit_code(kind);
+  }
+}
+
 int exit_code_of(const RunOutcome& outcome) {
   if (outcome.error) {
     switch (outcome.failed) {
@@ -80,9 +95,12 @@ int exit_code_of(const RunOutcome& outcome) {
       case RunPart::kOutputWrite:
         return kExitIo;
       case RunPart::kSource:
-        // What the source holds is data, whether malformed or of a kind that is not analysed.
-        return outcome.error->kind() == ErrorKind::kUnsupported ? kExitData
-                                                                : exit_code(outcome.error->kind());
+        return exit_code_of_source(outcome.error->kind());
+      case RunPart::kModel:
+        // The command line was read before; what does not fit is the manifest.
+        return outcome.error->kind() == ErrorKind::kInvalidArgument
+                   ? kExitData
+                   : exit_code(outcome.error->kind());
       default:
         return exit_code(outcome.error->kind());
     }

@@ -69,6 +69,23 @@ Result<GstElement*> add(GstElement* bin, const char* factory, const char* name) 
   return element;
 }
 
+// OpenH264's own limits, which it tells in a log line of its own and GStreamer as "not-negotiated".
+constexpr int kLeastEncodedSide = 16;
+constexpr std::int64_t kMostEncodedPixels = std::int64_t{36864} * 256;
+
+Result<void> check_encoder(const VideoShape& shape) {
+  const std::int64_t pixels = std::int64_t{shape.width} * shape.height;
+  if (shape.width >= kLeastEncodedSide && shape.height >= kLeastEncodedSide &&
+      pixels <= kMostEncodedPixels) {
+    return {};
+  }
+  return fail(
+      ErrorKind::kUnsupported,
+      str_format("pictures of {}x{} can't be encoded as H.264, which takes sides from {} and "
+                 "at most {} pixels; leave out --out video=",
+                 shape.width, shape.height, kLeastEncodedSide, kMostEncodedPixels));
+}
+
 }  // namespace
 
 RunGraph::~RunGraph() {
@@ -219,6 +236,7 @@ GstFlowReturn RunGraph::chain_video(GstPad* pad, GstObject* parent, GstBuffer* b
 
 Result<std::string> RunGraph::prepare_video(const VideoShape& shape) {
   if (video_ == nullptr) return std::string();
+  PENSTOCK_TRY(check_encoder(shape));
   const double rate = shape.frame_rate > 0 ? shape.frame_rate : kAssumedFrameRate;
   const double bits = kBitsPerPixel * shape.width * shape.height * rate;
   g_object_set(encoder_, "bitrate", guint(std::clamp(bits, 500e3, 50e6)), nullptr);

@@ -29,6 +29,8 @@ namespace {
 constexpr Nanoseconds kCloseTimeout = std::chrono::seconds(20);
 /// And once more for what lies behind the analysis, when that took so long.
 constexpr Nanoseconds kGiveUpTimeout = std::chrono::seconds(2);
+// How long a camera may take from the start to its first frame at peninfer.
+constexpr Nanoseconds kFirstFrameTimeout = std::chrono::seconds(30);
 
 class RunJob {
  public:
@@ -220,6 +222,7 @@ class RunJob {
 
   void loop() {
     Deadline close_by = Deadline::never();
+    const Deadline first_frame_by = Deadline::after(clock_, kFirstFrameTimeout);
     bool ended = false;
     source_end_.begin();
     while (!ended) {
@@ -237,6 +240,7 @@ class RunJob {
       }
       if (ended) break;
       if (!stopped_) source_end_.watch_demuxer(*graph_);
+      if (!stopped_) watch_first_frame(first_frame_by);
       if ((stopped_ || record_.has_failed()) && !closing_) {
         // Before the first frame there is nothing to drain, and EOS would overtake stream-start.
         if (!close_streams()) break;
@@ -255,6 +259,15 @@ class RunJob {
     }
     if (options_.progress != nullptr) options_.progress->clear();
     record_.stop_clock();
+  }
+
+  /// Some cameras answer, close or stall, and rtspsrc then says nothing.
+  void watch_first_frame(const Deadline& by) {
+    if (options_.source.kind != SourceKind::kRtsp || record_.has_started()) return;
+    if (record_.has_failed() || !by.passed(clock_)) return;
+    record_.fail(Error(ErrorKind::kDeadline,
+                       str_format("source '{}': no frame came in 30 s", options_.source.text)),
+                 RunPart::kSource);
   }
 
   /// True when the run is over.

@@ -56,9 +56,10 @@ Result<Source> file_source(std::string_view text, std::filesystem::path path) {
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.is_valid()) {
     const int error = errno;
-    const auto kind = error == EACCES || error == EPERM     ? ErrorKind::kPermission
-                      : error == ENOENT || error == ENOTDIR ? ErrorKind::kNotFound
-                                                            : ErrorKind::kIo;
+    const auto kind = error == EACCES || error == EPERM    ? ErrorKind::kPermission
+                      : error == EMFILE || error == ENFILE ? ErrorKind::kExhausted
+                      : error == EIO                       ? ErrorKind::kIo
+                                                           : ErrorKind::kNotFound;
     return fail(kind, str_format("cannot open source '{}': {}", text,
                                  std::generic_category().message(error)));
   }

@@ -23,6 +23,14 @@ TEST_F(BadInput, GivenAFileForAFolder_WhenRun_ThenNoInput) {
   expect_one_message(ended, below);
 }
 
+TEST_F(BadInput, GivenPicturesThatTheEncoderCantTake_WhenRun_ThenTheVideoIsRefusedByName) {
+  const fs::path clip = folder_ / "small.y4m";
+  make_clip(clip, "videotestsrc num-buffers=3 ! video/x-raw,format=I420,width=8,height=8 ! y4menc");
+  const Ended ended = run(clip.string(), {"--out", "video=" + (folder_ / "small.mp4").string()});
+  EXPECT_NE(ended.code, 0) << ended.err;
+  expect_one_message(ended, "pictures of 8x8 can't be encoded as H.264");
+}
+
 class NotAllowed : public BadInput {
  protected:
   void SetUp() override {
