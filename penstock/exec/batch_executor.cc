@@ -93,27 +93,26 @@ class ThreadedExecutor final : public SharedBatchExecutor {
   }
 
   Result<Future> submit(InferenceRequest request, WhenFull when_full) override {
-    // Both are declared before the lock: what a refusal drops is released after it.
+    // Declared before the lock: what a refusal drops is released after it.
     BlockedRequest blocked(PendingRequest{std::move(request), {}, clock_.now()});
-    PendingRequest& pending = blocked.pending;
-    Future future = pending.promise.get_future();
     Lock lock(mutex_);
-    if (stopping_) return fail(ErrorKind::kCancelled, "the executor is stopping");
-    const InferenceRequest& asked = pending.request;
-    if (auto ok = schedule_.check(asked.source, asked.generation); !ok) {
-      if (ok.error().kind() == ErrorKind::kExhausted) ++stats_.refused;
-      return std::unexpected(std::move(ok).error());
+    return admit(lock, blocked, when_full);
+  }
+
+  Result<std::vector<Future>> submit_all(std::vector<InferenceRequest> requests) override {
+    std::list<BlockedRequest> all;
+    for (InferenceRequest& request : requests) {
+      all.emplace_back(PendingRequest{std::move(request), {}, clock_.now()});
     }
-    if (schedule_.has_room(asked.source)) {
-      schedule_.add(std::move(pending));
-      work_.notify_one();
-      return future;
+    std::vector<Future> futures;
+    futures.reserve(all.size());
+    Lock lock(mutex_);
+    for (BlockedRequest& one : all) {
+      auto future = admit(lock, one, WhenFull::kWait);
+      if (!future) return std::unexpected(std::move(future).error());
+      futures.push_back(*std::move(future));
     }
-    if (when_full == WhenFull::kRefuse) {
-      ++stats_.refused;
-      return std::unexpected(schedule_.full(asked.source));
-    }
-    return wait_for_room(lock, blocked, std::move(future));
+    return futures;
   }
 
   void cancel(const SourceId& source, Generation generation) override {
@@ -175,6 +174,27 @@ class ThreadedExecutor final : public SharedBatchExecutor {
   }
 
  private:
+  Result<Future> admit(Lock& lock, BlockedRequest& blocked, WhenFull when_full) {
+    PendingRequest& pending = blocked.pending;
+    Future future = pending.promise.get_future();
+    if (stopping_) return fail(ErrorKind::kCancelled, "the executor is stopping");
+    const InferenceRequest& asked = pending.request;
+    if (auto ok = schedule_.check(asked.source, asked.generation); !ok) {
+      if (ok.error().kind() == ErrorKind::kExhausted) ++stats_.refused;
+      return std::unexpected(std::move(ok).error());
+    }
+    if (schedule_.has_room(asked.source)) {
+      schedule_.add(std::move(pending));
+      work_.notify_one();
+      return future;
+    }
+    if (when_full == WhenFull::kRefuse) {
+      ++stats_.refused;
+      return std::unexpected(schedule_.full(asked.source));
+    }
+    return wait_for_room(lock, blocked, std::move(future));
+  }
+
   Result<Future> wait_for_room(Lock& lock, BlockedRequest& blocked, Future future) {
     const SourceId source = blocked.pending.request.source;
     const Generation generation = blocked.pending.request.generation;

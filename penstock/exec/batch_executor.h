@@ -67,8 +67,8 @@ struct ExecutorOptions {
   bool manual = false;
   /// Sources with bookkeeping; a submit beyond it is refused until others are retired.
   std::size_t max_sources = 4096;
-  /// Called when the last trace of a retired source is gone, on whatever thread noticed, without
-  /// the executor's lock. A submit may bring the source back at any time.
+  /// Called with lane 0 when the last trace of all lanes of a retired source is gone, on whatever
+  /// thread noticed, without the executor's lock. A submit may bring the source back at any time.
   std::function<void(const SourceId&)> on_forgotten = {};
 };
 
@@ -98,6 +98,11 @@ class SharedBatchExecutor {
   /// kCancelled: the executor is stopping, the generation was cancelled (also while waiting for
   /// room). The frame is let go of before the future gets its value, unless its job still runs.
   virtual Result<Future> submit(InferenceRequest request, WhenFull when_full) = 0;
+  /// Submits requests that come at one time, as the regions of a frame: all that find room join the
+  /// FIFO in one step, so that they fill batches without max_wait. The others wait for their room,
+  /// one by one. The error is the first that submit() would give; requests before it run all the
+  /// same, for nobody.
+  virtual Result<std::vector<Future>> submit_all(std::vector<InferenceRequest> requests) = 0;
 
   /// Fails waiting requests of `source` up to and including `generation`, suppresses the results of
   /// running ones, and wakes callers that wait for room for them; returns without waiting for the

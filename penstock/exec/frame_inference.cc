@@ -69,15 +69,19 @@ class OpenedFrameInference final : public FrameInference {
       caches_.push_back(
           std::make_shared<PreprocessorCache>(stage_.device, stage_.manifest.preprocess));
     }
-    const ExecutorOptions executor_options{.workers = workers_,
-                                           .queue_depth = options.queue_depth,
-                                           .source_share = options.source_share,
-                                           .batch_size = options.batch_size,
-                                           .max_wait = options.max_wait,
-                                           .clock = stage_.clock,
-                                           .on_forgotten = [this](const SourceId& source) {
-                                             for (const auto& cache : caches_) cache->drop(source);
-                                           }};
+    const ExecutorOptions executor_options{
+        .workers = workers_,
+        .queue_depth = options.queue_depth,
+        .source_share = options.source_share,
+        .batch_size = options.batch_size,
+        .max_wait = options.max_wait,
+        .clock = stage_.clock,
+        // A stream has up to a batch of lanes.
+        .max_sources = ExecutorOptions{}.max_sources *
+                       static_cast<std::size_t>(std::max(options.batch_size, 1)),
+        .on_forgotten = [this](const SourceId& source) {
+          for (const auto& cache : caches_) cache->drop(source);
+        }};
     auto executor = SharedBatchExecutor::create(
         executor_options, [&](int worker) -> Result<std::unique_ptr<BatchRunner>> {
           auto decoder = create_decoder(with_widened_outputs(stage_.manifest), options.decode);

@@ -91,7 +91,7 @@ class FrameRunner final : public BatchRunner {
     if (request.frame == nullptr) {
       return fail(ErrorKind::kInvalidArgument, "the request has no frame");
     }
-    auto preprocessor = preprocessors_->get(request.source);
+    auto preprocessor = preprocessors_->get({.name = request.source.name});  // One for all lanes.
     if (!preprocessor) return std::unexpected(std::move(preprocessor).error());
     return (*preprocessor)->run(request.frame, request.roi);
   }

@@ -19,7 +19,7 @@ namespace penstock {
 
 class PreprocessorCache {
  public:
-  static constexpr std::size_t kMaxStreams = 64;
+  static constexpr std::size_t kMaxStreams = 256;
 
   PreprocessorCache(DevicePtr device, PreprocessSpec spec)
       : device_(std::move(device)), spec_(std::move(spec)) {}

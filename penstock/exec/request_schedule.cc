@@ -197,8 +197,12 @@ void RequestSchedule::forget_if_idle(const SourceId& id) {
   if (!source.retired || source.running > 0 || source.blocked > 0 || !source.waiting.empty()) {
     return;
   }
-  forgotten_.push_back(id);
   sources_.erase(found);
+  // The stream has gone with the last of its lanes.
+  const auto other = sources_.lower_bound({.name = id.name});
+  if (other == sources_.end() || other->first.name != id.name) {
+    forgotten_.push_back({.name = id.name});
+  }
 }
 
 }  // namespace penstock

@@ -75,7 +75,7 @@ class RequestSchedule {
   std::size_t sources() const { return sources_.size(); }
   /// Requests admitted so far.
   std::uint64_t admissions() const { return admissions_; }
-  /// Sources forgotten since the last call.
+  /// Streams forgotten since the last call, as their lane 0: none of their lanes is left.
   std::vector<SourceId> take_forgotten() { return std::exchange(forgotten_, {}); }
 
  private:

@@ -23,11 +23,15 @@ inline constexpr int plane_count(PixelFormat format) {
   return format == PixelFormat::kNv12 ? 2 : 3;
 }
 
-/// Identifies a stream for life (its stream-start identity), and the flush epoch within it.
+/// Identifies a stream for life (its stream-start identity). Where several requests of one stream
+/// may share a batch, as regions of a frame do, they come on lanes: each is a source in its own
+/// right to who schedules, and all are one stream to who preprocesses.
 struct SourceId {
   std::string name;
+  std::uint32_t lane = 0;
   auto operator<=>(const SourceId&) const = default;
 };
+/// The flush epoch within a stream.
 using Generation = std::uint64_t;
 
 struct Plane {
