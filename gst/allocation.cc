@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "gst/container_caps.h"
 #include "gst/gst_ptr.h"
 
 namespace penstock::gst {
@@ -28,11 +29,14 @@ void add_held_frames(GstQuery* query, guint held, DeviceKind device) {
 
   GstCaps* caps = nullptr;
   gst_query_parse_allocation(query, &caps, nullptr);
+  if (caps == nullptr) return;
+  // A container is no memory to be pooled: the number is that of each stream's frames.
+  const bool contained = is_container(caps);
   GstVideoInfo info;
-  if (caps == nullptr || !gst_video_info_from_caps(&info, caps)) return;
+  if (!contained && !gst_video_info_from_caps(&info, caps)) return;
 
   if (gst_query_get_n_allocation_pools(query) == 0) {
-    gst_query_add_allocation_pool(query, nullptr, GST_VIDEO_INFO_SIZE(&info), 0, 0);
+    gst_query_add_allocation_pool(query, nullptr, contained ? 0 : GST_VIDEO_INFO_SIZE(&info), 0, 0);
   }
   for (guint i = 0; i < gst_query_get_n_allocation_pools(query); ++i) {
     GstBufferPool* offered = nullptr;
@@ -40,7 +44,9 @@ void add_held_frames(GstQuery* query, guint held, DeviceKind device) {
     gst_query_parse_nth_allocation_pool(query, i, &offered, &size, &minimum, &maximum);
     GstPtr<GstBufferPool> pool(maximum == 0 ? offered : nullptr);
     if (offered != nullptr && maximum != 0) gst_object_unref(offered);
-    if (device == DeviceKind::kCpu) {
+    if (contained) {
+      pool.reset();
+    } else if (device == DeviceKind::kCpu) {
       if (gst_query_find_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr)) {
         pool.reset();
       } else if (pool == nullptr) {

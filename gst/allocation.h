@@ -12,7 +12,9 @@ namespace penstock::gst {
 
 /// Adapts `query` after downstream has, or has not, answered it. Every pool asks for `held` more
 /// buffers; a pool with an upper limit is withdrawn, since upstream could not fill it further, and
-/// replaced. A video meta is promised only if downstream reads it, since buffers go on as they are.
+/// replaced. Of a container's caps the number is that of each stream's frames, without a pool: its
+/// frames have pools of their own. A video meta is promised only if downstream reads it, since
+/// buffers go on as they are.
 ///
 /// For system memory, measured by `./dev bench allocation`: with a video meta and only the number
 /// of buffers, libav's decoders decode into a pool of their own, padded as the codec needs, and

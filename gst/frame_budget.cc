@@ -5,20 +5,22 @@
 
 namespace penstock::gst {
 
-FrameBudget::Lease FrameBudget::acquire() {
+FrameBudget::Lease FrameBudget::acquire(std::size_t frames) {
   std::unique_lock lock(mutex_);
-  most_held_ = std::max(most_held_, ++held_);
+  held_ += frames;
+  most_held_ = std::max(most_held_, held_);
   changed_.wait(lock, [this] { return interrupted_ || held_ <= limit_; });
   if (interrupted_) {
-    --held_;
+    held_ -= frames;
     return nullptr;
   }
-  return Lease(this, [budget = shared_from_this()](const void*) { budget->give_back(); });
+  return Lease(this,
+               [budget = shared_from_this(), frames](const void*) { budget->give_back(frames); });
 }
 
-void FrameBudget::give_back() {
+void FrameBudget::give_back(std::size_t frames) {
   const std::lock_guard lock(mutex_);
-  --held_;
+  held_ -= frames;
   changed_.notify_all();
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FrameBudget bounds the frames an element holds (contract L05): one lease a frame, given back when
-// the last of element, executor and running job lets go of it. Waiting for a lease is the element's
-// only back-pressure.
+// FrameBudget bounds the frames an element holds (contract L05): a lease for each frame, or for all
+// that come at one time, given back when the last of element, executor and running job lets go of
+// it. Waiting for a lease is the element's back-pressure.
 #pragma once
 
 #include <condition_variable>
@@ -18,9 +18,9 @@ class FrameBudget : public std::enable_shared_from_this<FrameBudget> {
 
   explicit FrameBudget(std::size_t limit) : limit_(limit) {}
 
-  /// Counts one more frame, then waits until no more than the limit are held. Null when
-  /// interrupted. One caller at a time, so that at most limit + 1 frames are ever counted.
-  Lease acquire();
+  /// Counts `frames` more, at most limit(), then waits until no more than the limit are held. Null
+  /// when interrupted. One caller at a time, so that at most limit + frames are ever counted.
+  Lease acquire(std::size_t frames = 1);
   /// Makes acquire() fail, now and until resume().
   void interrupt();
   void resume();
@@ -30,7 +30,7 @@ class FrameBudget : public std::enable_shared_from_this<FrameBudget> {
   std::size_t most_held() const;
 
  private:
-  void give_back();
+  void give_back(std::size_t frames);
 
   const std::size_t limit_;
   mutable std::mutex mutex_;

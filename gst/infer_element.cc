@@ -13,9 +13,9 @@ std::string device_name(PenInfer* self) {
   return self->core->config.device;
 }
 
-/// What may come in or go out: the device's caps, as far as the other side takes them too.
+/// What may come in or go out: the device's video, as far as the other side takes it too.
 CapsPtr possible_caps(PenInfer* self, GstPad* other, GstCaps* filter) {
-  CapsPtr own = device_caps(device_id(self).kind);
+  CapsPtr own = input_caps(device_id(self).kind);
   CapsPtr peer(gst_pad_peer_query_caps(other, own.get()));
   CapsPtr caps(gst_caps_intersect_full(peer.get(), own.get(), GST_CAPS_INTERSECT_FIRST));
   if (filter == nullptr) return caps;

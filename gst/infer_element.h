@@ -11,12 +11,12 @@
 #include <optional>
 #include <string>
 
+#include "gst/container_caps.h"
 #include "gst/gst_ptr.h"
 #include "gst/infer_config.h"
 #include "gst/infer_stream.h"
 #include "gst/peninfer.h"
 #include "gst/sharing.h"
-#include "gst/video_caps.h"
 #include "penstock/base/error.h"
 
 namespace penstock::gst {
@@ -27,7 +27,7 @@ struct InferCore {
   InferConfig opened_config;            // Written by the state-change thread only, under (O).
   OpenedInferencePtr opened;            // (O)
   std::shared_ptr<InferStream> stream;  // (O)
-  std::optional<VideoFormat> format;    // (O) Of the frames that come in.
+  std::optional<InputFormat> format;    // (O) Of what comes in.
   bool refused = false;                 // Sink thread: takes nothing more, and has said why.
 };
 

@@ -5,11 +5,11 @@
 #include <optional>
 #include <utility>
 
+#include "gst/container_caps.h"
 #include "gst/gst_ptr.h"
 #include "gst/infer_element.h"
 #include "gst/infer_src_pad.h"
 #include "gst/infer_stream.h"
-#include "gst/video_caps.h"
 
 namespace penstock::gst {
 namespace {
@@ -29,7 +29,7 @@ GstPadProbeReturn name_refused_caps(GstPad*, GstPadProbeInfo* info, gpointer use
   if (GST_EVENT_TYPE(event) != GST_EVENT_CAPS) return GST_PAD_PROBE_OK;
   GstCaps* caps = nullptr;
   gst_event_parse_caps(event, &caps);
-  const auto accepted = accept_caps(caps, device_id(self));
+  const auto accepted = accept_input(caps, device_id(self));
   const auto stream = stream_of(self);
   if (!accepted && stream != nullptr) refuse(self, *stream, "negotiating caps", accepted.error());
   return GST_PAD_PROBE_OK;
@@ -41,7 +41,7 @@ GstFlowReturn sink_chain(GstPad*, GstObject* parent, GstBuffer* raw) {
   const auto stream = stream_of(self);
   if (stream == nullptr) return GST_FLOW_FLUSHING;
   if (self->core->refused) return GST_FLOW_NOT_NEGOTIATED;
-  std::optional<VideoFormat> format;
+  std::optional<InputFormat> format;
   {
     const ObjectLock lock(self);
     format = self->core->format;
@@ -54,16 +54,17 @@ GstFlowReturn sink_chain(GstPad*, GstObject* parent, GstBuffer* raw) {
   return stream->push_frame(std::move(buffer), *format);
 }
 
-void set_format(PenInfer* self, const VideoFormat& format) {
-  GstClockTime before = GST_CLOCK_TIME_NONE;
+void set_format(PenInfer* self, InputFormat format) {
+  GstClockTime before = GST_CLOCK_TIME_NONE, after = GST_CLOCK_TIME_NONE;
   {
     const ObjectLock lock(self);
     auto& current = self->core->format;
-    if (current) before = current->frame_duration;
-    current = format;
+    if (current) before = frame_duration(*current);
+    after = frame_duration(format);
+    current = std::move(format);
   }
   // What the element adds is counted in frames, so the pipeline has to ask again.
-  if (before != format.frame_duration) {
+  if (before != after) {
     gst_element_post_message(GST_ELEMENT(self), gst_message_new_latency(GST_OBJECT(self)));
   }
 }
@@ -93,9 +94,9 @@ GstFlowReturn sink_event(GstPad* pad, GstObject* parent, GstEvent* raw) {
     case GST_EVENT_CAPS: {
       GstCaps* caps = nullptr;
       gst_event_parse_caps(raw, &caps);
-      const auto accepted = accept_caps(caps, device_id(self));
+      auto accepted = accept_input(caps, device_id(self));
       if (!accepted) return GST_FLOW_NOT_NEGOTIATED;  // Said by name_refused_caps().
-      set_format(self, *accepted);
+      set_format(self, *std::move(accepted));
       break;
     }
     default:
@@ -122,7 +123,7 @@ gboolean sink_query(GstPad* pad, GstObject* parent, GstQuery* query) {
     case GST_QUERY_ACCEPT_CAPS: {
       GstCaps* caps = nullptr;
       gst_query_parse_accept_caps(query, &caps);
-      gst_query_set_accept_caps_result(query, accept_caps(caps, device_id(self)).has_value());
+      gst_query_set_accept_caps_result(query, accept_input(caps, device_id(self)).has_value());
       return TRUE;
     }
     default:

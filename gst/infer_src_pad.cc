@@ -7,26 +7,29 @@
 #include <variant>
 
 #include "gst/allocation.h"
-#include "gst/analysis_relations.h"
+#include "gst/container_caps.h"
 #include "gst/gst_ptr.h"
 #include "gst/infer_element.h"
 #include "gst/infer_stream.h"
 #include "gst/latency.h"
-#include "gst/penanalysis_meta.h"
+#include "gst/stream_container.h"
 
 namespace penstock::gst {
 namespace {
 
 void send_frame(PenInfer* self, InferStream& stream, InferStream::Frame frame) {
   BufferPtr buffer = std::move(frame.buffer);
-  if (frame.analysis != nullptr) {
+  if (!frame.analysed.empty()) {
     // A shallow copy where somebody else (a tee) holds the buffer: other metadata, same memories.
     buffer.reset(gst_buffer_make_writable(buffer.release()));
-    if (const auto added = attach_relations(buffer.get(), frame.analysis->result); !added) {
-      fail_stream(self, stream, "attaching metadata", added.error());
+  }
+  for (const InferStream::Analysed& analysed : frame.analysed) {
+    const auto attached = write_frame(buffer.get(), analysed.place,
+                                      [&](GstBuffer* one) { return analysed.task->attach(one); });
+    if (!attached) {
+      fail_stream(self, stream, "attaching metadata", attached.error());
       return;
     }
-    attach_analysis(buffer.get(), std::move(frame.analysis));
   }
   const GstFlowReturn flow = gst_pad_push(self->srcpad, buffer.release());
   if (flow == GST_FLOW_OK || !stream.end(flow)) return;
@@ -112,7 +115,7 @@ gboolean answer_latency(PenInfer* self, GstQuery* query) {
   if (core.opened == nullptr) return TRUE;
   const FrameInference& inference = *core.opened->inference;
   LatencyBasis basis;
-  basis.frame_duration = core.format ? core.format->frame_duration : GST_CLOCK_TIME_NONE;
+  basis.frame_duration = core.format ? frame_duration(*core.format) : GST_CLOCK_TIME_NONE;
   basis.workers = static_cast<guint>(inference.workers());
   basis.interval = core.opened_config.interval;
   basis.max_wait = batch_wait_ns(core.opened_config);

@@ -9,10 +9,11 @@ GstPtr<GstStructure> make_stats(const InferStream* stream, const OpenedInference
   const InferStream::Stats stats = stream != nullptr ? stream->stats() : InferStream::Stats{};
   GstPtr<GstStructure> made(gst_structure_new(
       "penstock-stats", "frames", G_TYPE_UINT64, stats.frames, "inferred", G_TYPE_UINT64,
-      stats.inferred, "queue", G_TYPE_UINT, guint(stats.waiting), "held", G_TYPE_UINT,
-      guint(stats.held), "held-max", G_TYPE_UINT, guint(stats.most_held), "residency-p50",
-      G_TYPE_UINT64, guint64(stats.residency_p50.count()), "residency-p99", G_TYPE_UINT64,
-      guint64(stats.residency_p99.count()), "preprocessors", G_TYPE_UINT64,
+      stats.inferred, "streams",
+      G_TYPE_UINT, guint(stats.streams), "queue", G_TYPE_UINT, guint(stats.waiting), "held",
+      G_TYPE_UINT, guint(stats.held), "held-max", G_TYPE_UINT, guint(stats.most_held),
+      "residency-p50", G_TYPE_UINT64, guint64(stats.residency_p50.count()), "residency-p99",
+      G_TYPE_UINT64, guint64(stats.residency_p99.count()), "preprocessors", G_TYPE_UINT64,
       guint64(opened != nullptr ? opened->inference->preprocessors() : 0), nullptr));
   GValue rows = G_VALUE_INIT;
   g_value_init(&rows, GST_TYPE_LIST);

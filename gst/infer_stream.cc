@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gst/infer_stream.h"
 
-#include <atomic>
+#include <algorithm>
 #include <cstddef>
-#include <string>
+#include <iterator>
 #include <utility>
 
-#include "gst/storage_memory.h"
+#include "gst/batch_container.h"
 #include "penstock/base/str_format.h"
 
 namespace penstock::gst {
@@ -15,26 +15,6 @@ namespace {
 /// Events between two frames are few; this only keeps a runaway upstream from growing the queue.
 constexpr std::size_t kMaxWaitingEvents = 256;
 
-GObject* display_on(GstBuffer* buffer) {
-  return gst_buffer_n_memory(buffer) == 0 ? nullptr : display_of(gst_buffer_peek_memory(buffer, 0));
-}
-
-/// Of sticky events a pad keeps one a type, and of the types that may come several times (tags of
-/// stream and container, custom ones) one a name.
-bool replaces(GstEvent* later, GstEvent* earlier) {
-  if (GST_EVENT_TYPE(later) != GST_EVENT_TYPE(earlier)) return false;
-  if ((static_cast<guint>(GST_EVENT_TYPE(later)) & GST_EVENT_TYPE_STICKY_MULTI) == 0) return true;
-  const GstStructure* named = gst_event_get_structure(later);
-  return named != nullptr && gst_event_has_name(earlier, gst_structure_get_name(named));
-}
-
-/// What a frame keeps alive: its buffer and maps, its place in the budget, its stream's display.
-struct Kept {
-  std::shared_ptr<BufferHold> hold;
-  FrameBudget::Lease lease;
-  std::shared_ptr<const void> identity;
-};
-
 }  // namespace
 
 InferStream::InferStream(const Options& options)
@@ -42,90 +22,74 @@ InferStream::InferStream(const Options& options)
       device_(options.device),
       interval_(options.interval),
       budget_(std::make_shared<FrameBudget>(options.frame_limit)),
-      identity_(new_identity("", nullptr)) {
+      reader_(options.device),
+      sources_({.lanes = options.lanes, .make_tasks = options.make_tasks}) {
   budget_->interrupt();
 }
 
 InferStream::~InferStream() {
   interrupt();
-  executor_->retire(identity_->id);
+  for (const IdentityPtr& identity : sources_.current()) retire(*identity);
 }
 
-InferStream::IdentityPtr InferStream::new_identity(std::string stream_id, GObject* display) const {
-  // The serial keeps apart two elements that see one stream (behind a tee, say) and share an
-  // executor.
-  static std::atomic<guint64> serial{0};
-  auto identity = std::make_shared<Identity>();
-  identity->id.name = str_format("{}#{}", stream_id, serial.fetch_add(1));
-  identity->stream_id = std::move(stream_id);
-  if (display != nullptr) identity->display.reset(G_OBJECT(g_object_ref(display)));
-  return identity;
-}
-
-InferStream::IdentityPtr InferStream::identity_for(GstBuffer* buffer) {
-  GObject* display = display_on(buffer);
-  if (display != identity_->display.get()) {
-    ended_.push_back(std::exchange(identity_, new_identity(identity_->stream_id, display)));
-  }
-  return identity_;
-}
-
-GstFlowReturn InferStream::push_frame(BufferPtr buffer, const VideoFormat& format) {
-  FrameBudget::Lease lease = budget_->acquire();
+GstFlowReturn InferStream::push_frame(BufferPtr buffer, const InputFormat& format) {
   Waiting waiting;
+  Moment moment;
+  auto arrived = reader_.read(buffer.get(), format);
+  if (arrived && arrived->most_of_a_stream > budget_->limit()) {
+    arrived = fail(ErrorKind::kExhausted,
+                   str_format("the container has {} frames of stream '{}', at most {} are held; "
+                              "raise queue-depth",
+                              arrived->most_of_a_stream, arrived->busiest, budget_->limit()));
+  }
+  waiting.lease = budget_->acquire(arrived ? arrived->most_of_a_stream : 1);
   waiting.arrived = Clock::system().now();
-  IdentityPtr identity;
-  guint64 number = 0;
-  Generation generation = 0;
-  guint64 epoch = 0;
   {
     const std::lock_guard lock(mutex_);
     if (flow_ != GST_FLOW_OK) return flow_;
     if (eos_ || wants_no_more_) return GST_FLOW_EOS;
     // Unlinked and linked again while this waited: the frame is one of those that were dropped.
-    if (lease == nullptr) return GST_FLOW_OK;
-    identity = identity_for(buffer.get());
-    number = next_frame_++;
-    generation = generation_;
-    epoch = epoch_;
-    ++frames_;
+    if (waiting.lease == nullptr) return GST_FLOW_OK;
+    if (arrived) admit(*arrived, moment);
   }
-  if (number % interval_ == 0) {
-    auto made = frame_of(buffer.get(), format, device_);
-    if (!made) {
-      return enqueue_failure(made.error().context(str_format("reading frame {}", number)));
-    }
-    VideoFrame& frame = *made->frame;
-    frame.source = identity->id;
-    frame.generation = generation;
-    frame.lease = std::make_shared<Kept>(made->hold, lease, identity);
-    waiting.analysis = std::make_shared<Analysis>();
-    FrameResult& result = waiting.analysis->result;
-    result.source = identity->stream_id;
-    result.frame = number;
-    result.pts_ns = frame.pts_ns;
-    result.generation = generation;
-    result.width = frame.width;
-    result.height = frame.height;
-    waiting.hold = std::move(made->hold);
-    auto future = executor_->submit({.frame = std::move(made->frame),
-                                     .roi = {},
-                                     .source = identity->id,
-                                     .generation = generation},
-                                    WhenFull::kWait);
-    if (!future) {
+  if (!arrived) return enqueue_failure(arrived.error().context("reading a container"));
+  std::vector<InferenceRequest> requests;
+  for (std::size_t i = 0; i < arrived->frames.size(); ++i) {
+    if (moment.tickets[i].number % interval_ != 0) continue;
+    auto begun = begin_frame(arrived->frames[i], moment.tickets[i], moment.generation,
+                             waiting.lease, device_);
+    if (!begun) return enqueue_failure(begun.error());
+    if (begun->task == nullptr) continue;
+    std::ranges::move(begun->requests, std::back_inserter(requests));
+    begun->requests.clear();
+    waiting.running.push_back(*std::move(begun));
+  }
+  if (!requests.empty()) {
+    auto futures = executor_->submit_all(std::move(requests));
+    if (!futures) {
       {
         // An interruption cancels a submit that waits for room: the frame is dropped with the rest.
         const std::lock_guard lock(mutex_);
-        if (epoch != epoch_) return flow_;
+        if (moment.epoch != epoch_) return flow_;
       }
-      return enqueue_failure(future.error().context(str_format("submitting frame {}", number)));
+      return enqueue_failure(
+          futures.error().context(str_format("submitting frame {}", waiting.running[0].number)));
     }
-    waiting.future = std::move(*future);
+    waiting.futures = *std::move(futures);
   }
-  waiting.lease = std::move(lease);
-  waiting.item = Frame{std::move(buffer), nullptr};
-  return enqueue(std::move(waiting), epoch);
+  waiting.item = Frame{std::move(buffer), {}};
+  return enqueue(std::move(waiting), moment.epoch);
+}
+
+void InferStream::admit(const Arrived& arrived, Moment& moment) {
+  moment.generation = generation_;
+  moment.epoch = epoch_;
+  if (arrived.is_container) sources_.list(arrived.streams);
+  for (const ArrivedFrame& frame : arrived.frames) {
+    moment.tickets.push_back(arrived.is_container ? sources_.next_frame(frame.key, frame.buffer)
+                                                  : sources_.next_frame(frame.buffer));
+  }
+  frames_ += arrived.frames.size();
 }
 
 GstFlowReturn InferStream::enqueue(Waiting waiting, guint64 epoch) {
@@ -133,7 +97,7 @@ GstFlowReturn InferStream::enqueue(Waiting waiting, guint64 epoch) {
   // Also when the flow is OK again, after a new link: the frame's run has been cancelled.
   if (epoch != epoch_) return flow_;
   if (wants_no_more_) return GST_FLOW_EOS;
-  waiting.ended = std::exchange(ended_, {});
+  waiting.ended = sources_.take_ended();
   waiting_.push_back(std::move(waiting));
   changed_.notify_all();
   return GST_FLOW_OK;
@@ -155,7 +119,7 @@ GstFlowReturn InferStream::push_event(EventPtr event) {
   }
   if (type == GST_EVENT_EOS) eos_ = true;
   if (type == GST_EVENT_SEGMENT) wants_no_more_ = false;
-  waiting.ended = std::exchange(ended_, {});
+  waiting.ended = sources_.take_ended();
   waiting.item = std::move(event);
   waiting_.push_back(std::move(waiting));
   ++waiting_events_;
@@ -167,9 +131,7 @@ void InferStream::note_stream_start(GstEvent* event) {
   eos_ = false;
   const gchar* name = nullptr;
   gst_event_parse_stream_start(event, &name);
-  if (name == nullptr || identity_->stream_id == name) return;
-  ended_.push_back(std::exchange(identity_, new_identity(name, nullptr)));
-  next_frame_ = 0;
+  sources_.start(name);
 }
 
 GstFlowReturn InferStream::enqueue_failure(Error error) {
@@ -178,7 +140,7 @@ GstFlowReturn InferStream::enqueue_failure(Error error) {
   std::unique_lock lock(mutex_);
   if (flow_ != GST_FLOW_OK) return flow_;
   const guint64 epoch = epoch_;
-  waiting.ended = std::exchange(ended_, {});
+  waiting.ended = sources_.take_ended();
   waiting_.push_back(std::move(waiting));
   changed_.notify_all();
   changed_.wait(lock, [&] { return epoch != epoch_; });
@@ -213,13 +175,13 @@ std::optional<InferStream::Output> InferStream::next() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return flow_ != GST_FLOW_OK || !waiting_.empty(); });
   if (flow_ != GST_FLOW_OK) return std::nullopt;
-  // The frame stays in the queue while its result is awaited, so that an interruption finds it.
-  std::optional<Result<InferenceResult>> result;
-  if (waiting_.front().future) {
-    SharedBatchExecutor::Future future = std::move(*waiting_.front().future);
+  // The frame stays in the queue while its results are awaited, so that an interruption finds it.
+  std::vector<Result<InferenceResult>> results;
+  if (!waiting_.front().futures.empty()) {
+    Futures futures = std::move(waiting_.front().futures);
     const guint64 epoch = epoch_;
     lock.unlock();
-    result = future.get();
+    for (SharedBatchExecutor::Future& future : futures) results.push_back(future.get());
     lock.lock();
     if (flow_ != GST_FLOW_OK || epoch != epoch_) return std::nullopt;
   }
@@ -227,34 +189,49 @@ std::optional<InferStream::Output> InferStream::next() {
   waiting_.pop_front();
   if (std::holds_alternative<EventPtr>(waiting.item)) --waiting_events_;
   if (auto* query = std::get_if<QueryPtr>(&waiting.item)) (*query)->taken = true;
-  if (result && *result) ++inferred_;
   links_before_ = links_;
   changed_.notify_all();
   lock.unlock();
 
-  if (result && !*result) {
-    waiting.item = std::move(
-        result->error().context(str_format("inferring frame {}", waiting.analysis->result.frame)));
-  } else if (result) {
-    static_cast<Findings&>(waiting.analysis->result) = static_cast<Findings&&>(**result);
-    waiting.analysis->device = std::move((*result)->device);
-    waiting.analysis->times = (*result)->times;
-    // The result is there, so nobody reads the frame any more, although its worker may not have
-    // dropped it yet. Downstream gets unmapped memory and, when it was alone, a writable buffer.
-    waiting.hold->release();
+  if (auto concluded = conclude(waiting, std::move(results)); !concluded) {
+    waiting.item = std::move(concluded).error();
   }
   return leave(std::move(waiting));
 }
 
+Result<void> InferStream::conclude(Waiting& waiting, std::vector<Result<InferenceResult>> results) {
+  auto result = results.begin();
+  for (FrameRequests& running : waiting.running) {
+    std::vector<InferenceResult> own;
+    for (std::size_t i = 0; i < running.count; ++i, ++result) {
+      if (!*result) {
+        return std::unexpected(
+            result->error().context(str_format("inferring frame {}", running.number)));
+      }
+      own.push_back(std::move(**result));
+    }
+    // The results are there, so nobody reads the frame any more, although a worker may not have
+    // dropped it yet. Downstream gets unmapped memory and, when it was alone, a writable buffer.
+    if (running.hold != nullptr) running.hold->release();
+    running.task->conclude(std::move(own));
+  }
+  auto* frame = std::get_if<Frame>(&waiting.item);
+  if (frame == nullptr) return {};
+  const std::lock_guard lock(mutex_);
+  for (FrameRequests& running : waiting.running) {
+    if (running.count > 0) ++inferred_;
+    frame->analysed.push_back({running.place, std::move(running.task)});
+  }
+  return {};
+}
+
 InferStream::Output InferStream::leave(Waiting waiting) {
-  for (const IdentityPtr& ended : waiting.ended) executor_->retire(ended->id);
+  for (const IdentityPtr& ended : waiting.ended) retire(*ended);
   if (auto* event = std::get_if<EventPtr>(&waiting.item)) return std::move(*event);
   if (auto* query = std::get_if<QueryPtr>(&waiting.item)) return std::move(*query);
   if (auto* error = std::get_if<Error>(&waiting.item)) return std::move(*error);
   residency_.record(Clock::system().now() - waiting.arrived);
-  auto& frame = std::get<Frame>(waiting.item);
-  frame.analysis = std::move(waiting.analysis);
-  return std::move(frame);
+  return std::move(std::get<Frame>(waiting.item));
 }
 
 bool InferStream::end(GstFlowReturn reason) {
@@ -293,9 +270,10 @@ void InferStream::drop_frames_until_pushable() {
       (drop ? dropped : kept).push_back(std::move(waiting));
     }
     waiting_.swap(kept);
+    sources_.forget_frames();
   }
   for (Waiting& waiting : dropped) {
-    for (const IdentityPtr& identity : waiting.ended) executor_->retire(identity->id);
+    for (const IdentityPtr& identity : waiting.ended) retire(*identity);
   }
 }
 
@@ -316,8 +294,8 @@ InferStream::Stopped InferStream::stop(GstFlowReturn flow) {
     if (auto* event = std::get_if<EventPtr>(&waiting.item)) keep_sticky(std::move(*event));
   }
   waiting_events_ = 0;
-  stopped.ended.swap(ended_);
-  stopped.current = identity_;
+  stopped.ended = sources_.take_ended();
+  stopped.current = sources_.current();
   stopped.generation = generation_;
   ++epoch_;
   budget_->interrupt();  // With the flow: a resume() must not come between the two.
@@ -331,10 +309,18 @@ void InferStream::let_go(Stopped stopped) {
     stopped.ended.insert(stopped.ended.end(), waiting.ended.begin(), waiting.ended.end());
   }
   for (const IdentityPtr& identity : stopped.ended) {
-    executor_->cancel(identity->id, stopped.generation);
-    executor_->retire(identity->id);
+    cancel(*identity, stopped.generation);
+    retire(*identity);
   }
-  executor_->cancel(stopped.current->id, stopped.generation);
+  for (const IdentityPtr& identity : stopped.current) cancel(*identity, stopped.generation);
+}
+
+void InferStream::cancel(const Identity& identity, Generation generation) {
+  for (std::size_t i = 0; i < identity.lanes; ++i) executor_->cancel(identity.lane(i), generation);
+}
+
+void InferStream::retire(const Identity& identity) {
+  for (std::size_t i = 0; i < identity.lanes; ++i) executor_->retire(identity.lane(i));
 }
 
 void InferStream::keep_sticky(EventPtr event) {
@@ -350,6 +336,7 @@ std::optional<std::vector<EventPtr>> InferStream::resume(After what) {
     if (flow_ != GST_FLOW_NOT_LINKED) return std::nullopt;
   }
   ++generation_;
+  sources_.forget_frames();
   eos_ = false;
   wants_no_more_ = false;
   if (!failed_) {
@@ -380,6 +367,7 @@ InferStream::Stats InferStream::stats() const {
     const std::lock_guard lock(mutex_);
     stats.frames = frames_;
     stats.inferred = inferred_;
+    stats.streams = sources_.streams();
     stats.waiting = waiting_.size();
   }
   stats.held = budget_->held();

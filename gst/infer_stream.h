@@ -2,8 +2,9 @@
 //
 // InferStream is what happens between peninfer's pads: frames are submitted to the executor as they
 // come, wait for their results in the order in which they came, and leave with them; events and
-// serialized queries keep their place between them. It knows no pads: one thread pushes (the sink
-// pad's), one takes (the source pad's task), any thread interrupts.
+// serialized queries keep their place between them. A container of several streams' frames leaves
+// when all of them are ready. It knows no pads: one thread pushes (the sink pad's), one takes (the
+// source pad's task), any thread interrupts.
 //
 //   stream.push_frame(buffer, format);           // sink pad; waits for a place in the budget
 //   while (auto output = stream.next()) { ... }  // source pad's task
@@ -12,19 +13,21 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <variant>
 #include <vector>
 
-#include "gst/buffer_frame.h"
 #include "gst/frame_budget.h"
+#include "gst/frame_requests.h"
+#include "gst/frame_task.h"
 #include "gst/gst_ptr.h"
-#include "gst/penanalysis_meta.h"
-#include "gst/video_caps.h"
+#include "gst/infer_sources.h"
+#include "gst/stream_container.h"
 #include "penstock/exec/batch_executor.h"
 #include "penstock/observe/latency.h"
 
@@ -35,13 +38,20 @@ class InferStream {
   struct Options {
     std::shared_ptr<SharedBatchExecutor> executor;
     DeviceId device;
-    std::size_t frame_limit = 1;  ///< Frames held; one more may wait for its place.
-    guint interval = 1;           ///< Every interval-th frame is inferred.
+    std::size_t frame_limit = 1;  ///< Frames of a stream held; more may wait for their place.
+    guint interval = 1;           ///< Every interval-th frame of a stream is inferred.
+    std::uint32_t lanes = 1;      ///< On which regions of a frame are submitted.
+    std::function<std::shared_ptr<FrameTasks>()> make_tasks = whole_frame_tasks;
   };
 
+  /// A frame that has been analysed, and what is to be put onto it.
+  struct Analysed {
+    FramePlace place;
+    std::unique_ptr<FrameTask> task;
+  };
   struct Frame {
-    BufferPtr buffer;
-    std::shared_ptr<const Analysis> analysis;  ///< Null: passed without inference.
+    BufferPtr buffer;                ///< Or container.
+    std::vector<Analysed> analysed;  ///< Of its frames; the others pass without inference.
   };
   /// A serialized query whose turn it is; to be given back with finish().
   struct Query {
@@ -56,10 +66,11 @@ class InferStream {
   using Output = std::variant<Frame, EventPtr, QueryPtr, Error>;
 
   struct Stats {
-    guint64 frames = 0;    ///< Accepted.
+    guint64 frames = 0;    ///< Accepted, each frame of a container.
     guint64 inferred = 0;  ///< Left with a result.
+    std::size_t streams = 0;
     std::size_t waiting = 0;
-    std::size_t held = 0;
+    std::size_t held = 0;  ///< Of the stream that has most in each container.
     std::size_t most_held = 0;
     Nanoseconds residency_p50{};  ///< From entering the element to being ready to leave.
     Nanoseconds residency_p99{};
@@ -73,9 +84,10 @@ class InferStream {
 
   // The sink pad's streaming thread.
 
-  /// Blocks while the budget is used up. A frame that can't be submitted is an Error in its place:
-  /// this blocks until it has left, behind the frames before it, and answers GST_FLOW_ERROR.
-  GstFlowReturn push_frame(BufferPtr buffer, const VideoFormat& format);
+  /// A frame, or a container. Blocks while the budget is used up. What can't be read or submitted
+  /// is an Error in its place: this blocks until it has left, behind the frames before it, and
+  /// answers GST_FLOW_ERROR.
+  GstFlowReturn push_frame(BufferPtr buffer, const InputFormat& format);
   /// As GstQueue: while flow() is not OK, sticky events other than EOS are taken and kept for
   /// resume(), and the rest is refused with the flow, so that upstream hears downstream's reason
   /// and not an error of its own event.
@@ -111,33 +123,31 @@ class InferStream {
   Stats stats() const;
 
  private:
-  /// A stream's life for the executor: until another stream-start, or another display (V05, V06).
-  struct Identity {
-    SourceId id;            ///< Unique in the process.
-    std::string stream_id;  ///< GStreamer's name for it.
-    GstPtr<GObject> display;
-  };
-  using IdentityPtr = std::shared_ptr<const Identity>;
+  using Futures = std::vector<SharedBatchExecutor::Future>;
 
   struct Waiting {
     Output item;
-    std::optional<SharedBatchExecutor::Future> future;
-    std::shared_ptr<Analysis> analysis;
-    std::shared_ptr<BufferHold> hold;
+    std::vector<FrameRequests> running;
+    Futures futures;  ///< Of all that is running.
     FrameBudget::Lease lease;
     TimePoint arrived;
     std::vector<IdentityPtr> ended;  ///< Identities with no frame behind this item.
   };
+  /// Where frames are in the stream's life, for what is told to the executor without the lock.
+  struct Moment {
+    Generation generation = 0;
+    guint64 epoch = 0;
+    std::vector<InferSources::Ticket> tickets;  ///< One a frame.
+  };
 
-  IdentityPtr identity_for(GstBuffer* buffer);
-  IdentityPtr new_identity(std::string stream_id, GObject* display) const;
+  void admit(const Arrived& arrived, Moment& moment);
   GstFlowReturn enqueue(Waiting waiting, guint64 epoch);
   GstFlowReturn enqueue_failure(Error error);
   /// What a stop leaves to be let go of without the lock.
   struct Stopped {
     std::deque<Waiting> dropped;
     std::vector<IdentityPtr> ended;
-    IdentityPtr current;
+    std::vector<IdentityPtr> current;
     Generation generation = 0;
   };
   Stopped stop(GstFlowReturn flow);
@@ -145,6 +155,9 @@ class InferStream {
   void keep_sticky(EventPtr event);
   void note_stream_start(GstEvent* event);
   void drop_frames_until_pushable();
+  void cancel(const Identity& identity, Generation generation);
+  void retire(const Identity& identity);
+  Result<void> conclude(Waiting& waiting, std::vector<Result<InferenceResult>> results);
   Output leave(Waiting waiting);
 
   const std::shared_ptr<SharedBatchExecutor> executor_;
@@ -152,6 +165,7 @@ class InferStream {
   const guint interval_;
   const std::shared_ptr<FrameBudget> budget_;
   LatencyHistogram residency_;
+  ArrivalReader reader_;  ///< Sink pad's thread.
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -166,11 +180,9 @@ class InferStream {
   guint64 epoch_ = 0;         ///< Counts interruptions, to notice one that came and went.
   guint64 links_ = 0;         ///< Counts new links of the source pad,
   guint64 links_before_ = 0;  ///< and as it was when the last output was taken.
-  guint64 next_frame_ = 0;
   guint64 frames_ = 0;
   guint64 inferred_ = 0;
-  IdentityPtr identity_;
-  std::vector<IdentityPtr> ended_;  ///< To ride on the next item.
+  InferSources sources_;
 };
 
 }  // namespace penstock::gst

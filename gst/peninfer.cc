@@ -27,11 +27,15 @@ enum : guint { kStats = kFirstOwnProperty };
 GstStaticPadTemplate sink_template =
     GST_STATIC_PAD_TEMPLATE("sink", GST_PAD_SINK, GST_PAD_ALWAYS,
                             GST_STATIC_CAPS("video/x-raw, format={NV12,I420}; "
-                                            "video/x-raw(memory:PenstockSim), format=NV12"));
+                                            "video/x-raw(memory:PenstockSim), format=NV12; "
+                                            "multistream/x-analytics-batch("
+                                            "meta:GstAnalyticsBatchMeta)"));
 GstStaticPadTemplate src_template =
     GST_STATIC_PAD_TEMPLATE("src", GST_PAD_SRC, GST_PAD_ALWAYS,
                             GST_STATIC_CAPS("video/x-raw, format={NV12,I420}; "
-                                            "video/x-raw(memory:PenstockSim), format=NV12"));
+                                            "video/x-raw(memory:PenstockSim), format=NV12; "
+                                            "multistream/x-analytics-batch("
+                                            "meta:GstAnalyticsBatchMeta)"));
 
 }  // namespace
 
@@ -65,10 +69,13 @@ void start_stream(PenInfer* self) {
   InferCore& core = *self->core;
   core.format.reset();
   core.refused = false;
-  core.stream = std::make_shared<InferStream>(InferStream::Options{
-      std::shared_ptr<SharedBatchExecutor>(core.opened, &core.opened->inference->executor()),
-      core.opened->device->id(), frame_limit(core.opened_config, *core.opened->inference),
-      core.opened_config.interval});
+  InferStream::Options options{
+      .executor =
+          std::shared_ptr<SharedBatchExecutor>(core.opened, &core.opened->inference->executor()),
+      .device = core.opened->device->id(),
+      .frame_limit = frame_limit(core.opened_config, *core.opened->inference),
+      .interval = core.opened_config.interval};
+  core.stream = std::make_shared<InferStream>(options);
 }
 
 void stop_stream(PenInfer* self) {

@@ -86,25 +86,16 @@ TEST_P(V01, GivenPads_WhenAskedForCaps_ThenOnlyTheDevicesAreOffered) {
   for (const char* name : {"sink", "src"}) {
     const GstPtr<GstPad> pad(gst_element_get_static_pad(element.get(), name));
     const CapsPtr offered(gst_pad_query_caps(pad.get(), nullptr));
-    const CapsPtr own(gst_caps_from_string(is_sim() ? "video/x-raw(memory:PenstockSim),format=NV12"
-                                                    : "video/x-raw,format={NV12,I420}"));
+    const std::string video =
+        is_sim() ? "video/x-raw(memory:PenstockSim),format=NV12" : "video/x-raw,format={NV12,I420}";
+    const CapsPtr own(gst_caps_from_string(
+        (video + ";multistream/x-analytics-batch(meta:GstAnalyticsBatchMeta)").c_str()));
     EXPECT_TRUE(gst_caps_is_equal(offered.get(), own.get()));
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(cpu, V01, Values("cpu"));
 INSTANTIATE_TEST_SUITE_P(sim, V01, Values("sim"));
-
-// V01 promises batches; this release has not got them, and says so.
-class StreamBatch : public Negotiation {};
-
-TEST_P(StreamBatch, GivenABatch_WhenNegotiated_ThenItIsRefusedByName) {
-  expect_refused("multistream/x-analytics-batch(meta:GstAnalyticsBatchMeta)",
-                 "'multistream/x-analytics-batch' (batches) is not supported yet");
-}
-
-INSTANTIATE_TEST_SUITE_P(cpu, StreamBatch, Values("cpu"));
-INSTANTIATE_TEST_SUITE_P(sim, StreamBatch, Values("sim"));
 
 class V02 : public Negotiation {};
 

@@ -119,9 +119,6 @@ Result<VideoFormat> accept_caps(const GstCaps* caps, DeviceId device) {
   if (caps == nullptr || gst_caps_get_size(caps) != 1) return refuse("caps are not fixed");
   const GstStructure* fields = gst_caps_get_structure(caps, 0);
   const std::string_view media = gst_structure_get_name(fields);
-  if (media == "multistream/x-analytics-batch") {
-    return refuse("media type 'multistream/x-analytics-batch' (batches) is not supported yet");
-  }
   if (media != "video/x-raw") {
     return refuse(str_format("media type '{}' is not supported, it must be video/x-raw", media));
   }

@@ -120,16 +120,21 @@ BufferPtr InferFixture::make_frame(GstClockTime pts, const std::string& format, 
                                    int height, int level, GObject* display) {
   GstVideoInfo info;
   gst_video_info_set_format(&info, gst_video_format_from_string(format.c_str()), width, height);
-  const std::vector<std::byte> bytes(info.size, std::byte(level));
+  return make_buffer(std::vector<std::byte>(info.size, std::byte(level)), pts, display);
+}
+
+BufferPtr InferFixture::make_buffer(const std::vector<std::byte>& bytes, GstClockTime pts,
+                                    GObject* display) {
   BufferPtr buffer(gst_buffer_new());
   if (sim_ != nullptr) {
-    const auto storage = sim_->allocate(info.size);
+    const auto storage = sim_->allocate(bytes.size());
     EXPECT_TRUE(storage);
-    EXPECT_TRUE(sim_->upload({*storage, 0, info.size}, bytes, TransferPurpose::kTestContent));
+    EXPECT_TRUE(sim_->upload({*storage, 0, bytes.size()}, bytes, TransferPurpose::kTestContent));
     gst_buffer_append_memory(
-        buffer.get(), wrap_storage(sim_allocator_.get(), *storage, info.size, display).release());
+        buffer.get(),
+        wrap_storage(sim_allocator_.get(), *storage, bytes.size(), display).release());
   } else {
-    gst_buffer_append_memory(buffer.get(), gst_allocator_alloc(nullptr, info.size, nullptr));
+    gst_buffer_append_memory(buffer.get(), gst_allocator_alloc(nullptr, bytes.size(), nullptr));
     gst_buffer_fill(buffer.get(), 0, bytes.data(), bytes.size());
   }
   GST_BUFFER_PTS(buffer.get()) = pts;

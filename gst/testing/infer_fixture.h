@@ -7,6 +7,7 @@
 #include <gst/gst.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -71,6 +72,9 @@ class InferFixture : public ::testing::TestWithParam<const char*> {
   /// A frame in the device's memory, filled with `level`.
   BufferPtr make_frame(GstClockTime pts, const std::string& format = "NV12", int width = kFrameSide,
                        int height = kFrameSide, int level = 100, GObject* display = nullptr);
+  /// The same of `bytes` in the default layout.
+  BufferPtr make_buffer(const std::vector<std::byte>& bytes, GstClockTime pts,
+                        GObject* display = nullptr);
   static GstClockTime pts(int frame) { return frame * (40 * GST_MSECOND); }
 
   /// Errors that peninfer has posted so far.
