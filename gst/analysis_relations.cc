@@ -78,30 +78,62 @@ bool relate(GstAnalyticsRelationMeta* meta, guint part, guint whole) {
                                                   part) != FALSE;
 }
 
-bool add_object_and_parts(GstAnalyticsRelationMeta* meta, const FrameResult& result,
-                          const Detection& object) {
-  GstAnalyticsODMtd box;
-  if (!add_object(meta, object, box)) return false;
-  if (object.keypoints.empty()) return true;
+bool add_keypoints_of(GstAnalyticsRelationMeta* meta, const FrameResult& result, guint object,
+                      const std::vector<Keypoint>& points) {
+  if (points.empty()) return true;
   GstAnalyticsMtd keypoints;
   GstAnalyticsTensorMtd tensor;
-  return add_keypoints(meta, {result.width, result.height, object.keypoints}, keypoints) &&
-         relate(meta, keypoints.id, box.id) &&
-         add_keypoints_tensor(meta, result, object.keypoints, tensor) &&
-         relate(meta, tensor.id, box.id);
+  return add_keypoints(meta, {result.width, result.height, points}, keypoints) &&
+         relate(meta, keypoints.id, object) && add_keypoints_tensor(meta, result, points, tensor) &&
+         relate(meta, tensor.id, object);
 }
 
-bool add_classes(GstAnalyticsRelationMeta* meta, const std::vector<Classification>& classes) {
-  if (classes.empty()) return true;
+bool add_object_and_parts(GstAnalyticsRelationMeta* meta, const FrameResult& result,
+                          const Detection& object, GstAnalyticsODMtd& box) {
+  return add_object(meta, object, box) && add_keypoints_of(meta, result, box.id, object.keypoints);
+}
+
+bool add_classes(GstAnalyticsRelationMeta* meta, const std::vector<Classification>& classes,
+                 GstAnalyticsClsMtd& added) {
   std::vector<gfloat> confidences;
   std::vector<GQuark> labels;
   for (const Classification& found : classes) {
     confidences.push_back(found.confidence);
     labels.push_back(g_quark_from_string(found.label.c_str()));
   }
-  GstAnalyticsClsMtd added;
   return gst_analytics_relation_meta_add_cls_mtd(meta, classes.size(), confidences.data(),
                                                  labels.data(), &added) != FALSE;
+}
+
+bool add_classes_of(GstAnalyticsRelationMeta* meta, guint object,
+                    const std::vector<Classification>& classes) {
+  if (classes.empty()) return true;
+  constexpr auto kContainAndRelate = static_cast<GstAnalyticsRelTypes>(
+      int{GST_ANALYTICS_REL_TYPE_CONTAIN} | int{GST_ANALYTICS_REL_TYPE_RELATE_TO});
+  GstAnalyticsClsMtd added;
+  return add_classes(meta, classes, added) && relate(meta, added.id, object) &&
+         gst_analytics_relation_meta_set_relation(meta, kContainAndRelate, object, added.id) !=
+             FALSE;
+}
+
+bool add_embedding_of(GstAnalyticsRelationMeta* meta, guint object,
+                      const std::vector<float>& embedding) {
+  if (embedding.empty()) return true;
+  GstAnalyticsTensorMtd added;
+  if (!gst_analytics_relation_meta_add_tensor_mtd(meta, 1, &added)) return false;
+  GstTensor* tensor = gst_analytics_tensor_mtd_get_tensor(&added);
+  tensor->id = g_quark_from_static_string(kEmbeddingTensor);
+  tensor->layout = GST_TENSOR_LAYOUT_CONTIGUOUS;
+  tensor->data_type = GST_TENSOR_DATA_TYPE_FLOAT32;
+  tensor->dims_order = GST_TENSOR_DIM_ORDER_ROW_MAJOR;
+  tensor->dims[0] = embedding.size();
+  tensor->data = gst_buffer_new_memdup(embedding.data(), embedding.size() * sizeof(float));
+  return relate(meta, added.id, object);
+}
+
+Result<void> no_room_unless(bool added) {
+  if (added) return {};
+  return fail(ErrorKind::kExhausted, "the buffer's analytics metadata takes no more records");
 }
 
 /// The default room is five records; growing it copies what is there each time.
@@ -126,12 +158,29 @@ Result<void> attach_relations(GstBuffer* buffer, const FrameResult& result) {
     GstAnalyticsRelationMetaInitParams room = room_for(result);
     meta = gst_buffer_add_analytics_relation_meta_full(buffer, &room);
   }
-  bool added = add_classes(meta, result.classes);
+  GstAnalyticsClsMtd classes;
+  bool added = result.classes.empty() || add_classes(meta, result.classes, classes);
   for (const Detection& object : result.objects) {
-    added = added && add_object_and_parts(meta, result, object);
+    GstAnalyticsODMtd box;
+    added = added && add_object_and_parts(meta, result, object, box);
   }
-  if (added) return {};
-  return fail(ErrorKind::kExhausted, "the buffer's analytics metadata takes no more records");
+  return no_room_unless(added);
+}
+
+Result<void> attach_to_object(GstAnalyticsRelationMeta* meta, const FrameResult& about,
+                              const ObjectRecords& added) {
+  const Attributes* attributes = added.attributes;
+  return no_room_unless(
+      (attributes == nullptr || (add_classes_of(meta, added.object, attributes->classes) &&
+                                 add_embedding_of(meta, added.object, attributes->embedding))) &&
+      add_keypoints_of(meta, about, added.object, added.keypoints));
+}
+
+Result<void> attach_part(GstAnalyticsRelationMeta* meta, const FrameResult& about, guint parent,
+                         const Detection& object) {
+  GstAnalyticsODMtd box;
+  return no_room_unless(add_object_and_parts(meta, about, object, box) &&
+                        relate(meta, box.id, parent));
 }
 
 }  // namespace penstock::gst

@@ -4,7 +4,10 @@
 // language bindings read (contract G01).
 #pragma once
 
+#include <gst/analytics/analytics.h>
 #include <gst/gst.h>
+
+#include <vector>
 
 #include "penstock/base/error.h"
 #include "penstock/records/records.h"
@@ -23,6 +26,24 @@ namespace penstock::gst {
 /// Metadata of `buffer` is writable.
 Result<void> attach_relations(GstBuffer* buffer, const FrameResult& result);
 
+/// What a second stage adds to an object that has its record.
+struct ObjectRecords {
+  guint object = 0;  ///< Id of its record.
+  const Attributes* attributes = nullptr;
+  std::vector<Keypoint> keypoints{};  ///< In pixels of the frame.
+};
+/// Adds, each as part of the object, which contains it:
+/// - one classification with all classes, if there are any, which the object is also related to as
+///   RELATE_TO, where objectdetectionoverlay looks for it;
+/// - a float32 tensor [values] with id "penstock-embedding", if there is one;
+/// - its keypoints, if there are any, as attach_relations() does.
+Result<void> attach_to_object(GstAnalyticsRelationMeta* meta, const FrameResult& about,
+                              const ObjectRecords& added);
+/// Adds an object that was found in the one with record `parent`, as part of it.
+Result<void> attach_part(GstAnalyticsRelationMeta* meta, const FrameResult& about, guint parent,
+                         const Detection& object);
+
+inline constexpr const char* kEmbeddingTensor = "penstock-embedding";
 inline constexpr const char* kKeypointsTensor = "penstock-keypoints";
 
 }  // namespace penstock::gst

@@ -8,13 +8,14 @@
 
 #include <string>
 
+#include "gst/infer_stream.h"
 #include "gst/sharing.h"
 #include "penstock/base/error.h"
 #include "penstock/exec/frame_inference.h"
 
 namespace penstock::gst {
 
-enum class Roi { kFullFrame };
+enum class Roi { kFullFrame, kObjects };
 
 struct InferConfig {
   std::string model;
@@ -30,6 +31,9 @@ struct InferConfig {
   std::string labels;
   guint interval = 1;
   Roi roi = Roi::kFullFrame;
+  std::string object_classes;
+  guint object_min_size = 0;
+  guint reinfer_interval = 1;
   guint queue_depth = 8;
   std::string engine_library;
   std::string provider_library;
@@ -56,5 +60,9 @@ guint64 batch_wait_ns(const InferConfig& config);
 /// loaded, so that no two fill the device, and is kept where it serves the new configuration too.
 Result<OpenedInferencePtr> open_inference(GstElement* element, const InferConfig& config,
                                           OpenedInferencePtr held);
+
+/// What of a frame goes through the model: a stream's lanes, tasks and counts.
+void choose_regions(const InferConfig& config, const Manifest& manifest,
+                    InferStream::Options& options);
 
 }  // namespace penstock::gst

@@ -22,6 +22,7 @@ InferStream::InferStream(const Options& options)
       device_(options.device),
       interval_(options.interval),
       budget_(std::make_shared<FrameBudget>(options.frame_limit)),
+      counts_(options.counts),
       reader_(options.device),
       sources_({.lanes = options.lanes, .make_tasks = options.make_tasks}) {
   budget_->interrupt();
@@ -370,6 +371,9 @@ InferStream::Stats InferStream::stats() const {
     stats.streams = sources_.streams();
     stats.waiting = waiting_.size();
   }
+  stats.objects = counts_->inferred;
+  stats.objects_kept = counts_->kept;
+  stats.objects_left_out = counts_->left_out;
   stats.held = budget_->held();
   stats.most_held = budget_->most_held();
   stats.residency_p50 = residency_.percentile(0.5);

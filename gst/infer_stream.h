@@ -42,6 +42,7 @@ class InferStream {
     guint interval = 1;           ///< Every interval-th frame of a stream is inferred.
     std::uint32_t lanes = 1;      ///< On which regions of a frame are submitted.
     std::function<std::shared_ptr<FrameTasks>()> make_tasks = whole_frame_tasks;
+    std::shared_ptr<RegionCounts> counts = std::make_shared<RegionCounts>();
   };
 
   /// A frame that has been analysed, and what is to be put onto it.
@@ -68,6 +69,9 @@ class InferStream {
   struct Stats {
     guint64 frames = 0;    ///< Accepted, each frame of a container.
     guint64 inferred = 0;  ///< Left with a result.
+    guint64 objects = 0;   ///< Regions that were asked for, and what RegionCounts has beside.
+    guint64 objects_kept = 0;
+    guint64 objects_left_out = 0;
     std::size_t streams = 0;
     std::size_t waiting = 0;
     std::size_t held = 0;  ///< Of the stream that has most in each container.
@@ -164,6 +168,7 @@ class InferStream {
   const DeviceId device_;
   const guint interval_;
   const std::shared_ptr<FrameBudget> budget_;
+  const std::shared_ptr<const RegionCounts> counts_;
   LatencyHistogram residency_;
   ArrivalReader reader_;  ///< Sink pad's thread.
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gst/object_records.h"
 
+#include <cstddef>
+#include <cstdint>
+
 namespace penstock::gst {
 
 std::vector<GstAnalyticsODMtd> object_records(GstAnalyticsRelationMeta* meta) {
@@ -41,6 +44,25 @@ std::optional<guint64> read_track_id(const GstAnalyticsODMtd& record) {
     return id;
   }
   return std::nullopt;
+}
+
+FrameObjects read_objects(GstBuffer* frame) {
+  FrameObjects read;
+  GstAnalyticsRelationMeta* meta = gst_buffer_get_analytics_relation_meta(frame);
+  if (meta == nullptr) return read;
+  read.records = object_records(meta);
+  read.analysis = share_analysis(frame);
+  if (read.analysis != nullptr && read.analysis->result.objects.size() != read.records.size()) {
+    read.analysis.reset();
+  }
+  if (read.analysis != nullptr) read.objects = read.analysis->result.objects;
+  for (std::size_t i = 0; i < read.records.size(); ++i) {
+    if (read.analysis == nullptr) read.objects.push_back(read_object(read.records[i]));
+    const std::int64_t own = read.objects[i].track_id;
+    read.tracks.push_back(own != 0 ? std::optional(static_cast<guint64>(own))
+                                   : read_track_id(read.records[i]));
+  }
+  return read;
 }
 
 }  // namespace penstock::gst

@@ -5,9 +5,11 @@
 
 #include <gst/analytics/analytics.h>
 
+#include <memory>
 #include <optional>
 #include <vector>
 
+#include "gst/penanalysis_meta.h"
 #include "penstock/records/records.h"
 
 namespace penstock::gst {
@@ -20,5 +22,17 @@ Detection read_object(const GstAnalyticsODMtd& record);
 
 /// The id of the track that the record is related to, nothing for none.
 std::optional<guint64> read_track_id(const GstAnalyticsODMtd& record);
+
+/// A frame's objects with what belongs to each, by place.
+struct FrameObjects {
+  std::vector<GstAnalyticsODMtd> records;
+  /// The frame's, if it is about as many objects as there are records: then `objects` are its, in
+  /// full precision, else as read_object() reads them.
+  std::shared_ptr<const Analysis> analysis;
+  std::vector<Detection> objects;
+  std::vector<std::optional<guint64>> tracks;
+};
+/// None where the frame has no relation meta.
+FrameObjects read_objects(GstBuffer* frame);
 
 }  // namespace penstock::gst

@@ -11,7 +11,10 @@
 
 #include <gst/gst.h>
 
+#include <cstddef>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "penstock/observe/latency.h"
 #include "penstock/records/records.h"
@@ -19,10 +22,18 @@
 
 namespace penstock::gst {
 
+/// What a second stage left on the device about one object, or about objects within it.
+struct ObjectDeviceFindings {
+  std::size_t object = 0;  ///< Its place in the frame's objects.
+  std::string model;
+  DeviceFindings device;
+};
+
 struct Analysis {
   FrameResult result;
   DeviceFindings device;  ///< Masks and tensors, not read back; copies of the buffer share them.
-  StageTimes times;
+  StageTimes times;       ///< Of regions the slowest; of several stages the first.
+  std::vector<ObjectDeviceFindings> object_device{};
 };
 
 /// The latest analysis on `buffer`, null when it has none. Valid as long as the buffer keeps its

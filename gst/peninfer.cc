@@ -75,6 +75,7 @@ void start_stream(PenInfer* self) {
       .device = core.opened->device->id(),
       .frame_limit = frame_limit(core.opened_config, *core.opened->inference),
       .interval = core.opened_config.interval};
+  choose_regions(core.opened_config, core.opened->inference->manifest(), options);
   core.stream = std::make_shared<InferStream>(options);
 }
 

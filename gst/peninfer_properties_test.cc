@@ -57,11 +57,28 @@ class L01 : public InferFixture {};
 
 TEST_P(L01, GivenTheElement_WhenItsPropertiesAreListed_ThenTheyAreTheDocumentedOnes) {
   const auto element = make_element();
-  const std::set<std::string> expected{
-      "model",       "model-instance", "models-folder", "device",          "policy",
-      "batch-size",  "max-wait",       "threshold",     "iou-threshold",   "labels",
-      "max-objects", "interval",       "roi",           "queue-depth",     "engine-library",
-      "workers",     "stats",          "read-tensors",  "provider-library"};
+  const std::set<std::string> expected{"model",
+                                       "model-instance",
+                                       "models-folder",
+                                       "device",
+                                       "policy",
+                                       "batch-size",
+                                       "max-wait",
+                                       "threshold",
+                                       "iou-threshold",
+                                       "labels",
+                                       "max-objects",
+                                       "interval",
+                                       "roi",
+                                       "queue-depth",
+                                       "engine-library",
+                                       "workers",
+                                       "stats",
+                                       "read-tensors",
+                                       "provider-library",
+                                       "object-classes",
+                                       "object-min-size",
+                                       "reinfer-interval"};
   std::set<std::string> found;
   for (GParamSpec* spec : own_properties(element.get())) {
     found.insert(spec->name);

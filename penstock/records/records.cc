@@ -41,33 +41,6 @@ void append_class(std::string& out, const std::string& label, int class_id, std:
 
 constexpr std::string_view kConfidence = R"(,"confidence":)";
 
-void append_object(std::string& out, const Detection& object) {
-  append_class(out, object.label, object.class_id, kConfidence, object.confidence);
-  append_member(out, R"(,"x":)", object.x);
-  append_member(out, R"(,"y":)", object.y);
-  append_member(out, R"(,"w":)", object.width);
-  append_member(out, R"(,"h":)", object.height);
-  if (object.track_id != 0) append_member(out, R"(,"track_id":)", object.track_id);
-  if (object.predicted) out += R"(,"predicted":true)";
-  if (object.rotated) {
-    append_member(out, R"(,"rotated":{"cx":)", object.rotated->center_x);
-    append_member(out, R"(,"cy":)", object.rotated->center_y);
-    append_member(out, R"(,"w":)", object.rotated->width);
-    append_member(out, R"(,"h":)", object.rotated->height);
-    append_member(out, R"(,"angle":)", object.rotated->angle);
-    out += '}';
-  }
-  if (!object.keypoints.empty()) {
-    append_array(out, R"(,"keypoints":)", object.keypoints, [&](const Keypoint& keypoint) {
-      append_member(out, R"({"x":)", keypoint.x);
-      append_member(out, R"(,"y":)", keypoint.y);
-      append_member(out, kConfidence, keypoint.confidence);
-      out += '}';
-    });
-  }
-  out += '}';
-}
-
 /// A float's own digits where the value is one: 0.1, not 0.10000000149011612.
 void append_tensor_value(std::string& out, double value) {
   const bool fits = std::abs(value) <= double{std::numeric_limits<float>::max()};
@@ -77,7 +50,7 @@ void append_tensor_value(std::string& out, double value) {
 }
 
 /// The keys of tasks other than the detectors', where there is something to tell.
-void append_others(std::string& out, const FrameResult& result) {
+void append_others(std::string& out, const PictureFindings& result) {
   if (!result.classes.empty()) {
     append_array(out, R"(,"classes":)", result.classes, [&](const Classification& found) {
       append_class(out, found.label, found.class_id, kConfidence, found.confidence);
@@ -110,6 +83,46 @@ void append_others(std::string& out, const FrameResult& result) {
       out += '}';
     });
   }
+}
+
+void append_attributes(std::string& out, const std::vector<Attributes>& attributes) {
+  if (attributes.empty()) return;
+  append_array(out, R"(,"attributes":)", attributes, [&](const Attributes& said) {
+    out += R"({"model":)";
+    append_json_string(out, said.model);
+    if (said.age > 0) append_member(out, R"(,"age":)", said.age);
+    append_others(out, said);
+    out += '}';
+  });
+}
+
+void append_object(std::string& out, const Detection& object) {
+  append_class(out, object.label, object.class_id, kConfidence, object.confidence);
+  append_member(out, R"(,"x":)", object.x);
+  append_member(out, R"(,"y":)", object.y);
+  append_member(out, R"(,"w":)", object.width);
+  append_member(out, R"(,"h":)", object.height);
+  if (object.track_id != 0) append_member(out, R"(,"track_id":)", object.track_id);
+  if (object.predicted) out += R"(,"predicted":true)";
+  if (object.rotated) {
+    append_member(out, R"(,"rotated":{"cx":)", object.rotated->center_x);
+    append_member(out, R"(,"cy":)", object.rotated->center_y);
+    append_member(out, R"(,"w":)", object.rotated->width);
+    append_member(out, R"(,"h":)", object.rotated->height);
+    append_member(out, R"(,"angle":)", object.rotated->angle);
+    out += '}';
+  }
+  if (!object.keypoints.empty()) {
+    append_array(out, R"(,"keypoints":)", object.keypoints, [&](const Keypoint& keypoint) {
+      append_member(out, R"({"x":)", keypoint.x);
+      append_member(out, R"(,"y":)", keypoint.y);
+      append_member(out, kConfidence, keypoint.confidence);
+      out += '}';
+    });
+  }
+  if (object.parent >= 0) append_member(out, R"(,"parent":)", object.parent);
+  append_attributes(out, object.attributes);
+  out += '}';
 }
 
 }  // namespace

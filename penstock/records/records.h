@@ -48,6 +48,21 @@ struct TensorRecord {
   std::vector<double> values;  ///< Row-major; exact for every type, but 64-bit integers to 2^53.
 };
 
+/// What one inference says of a picture, or of a part of one, as a whole.
+struct PictureFindings {
+  std::vector<Classification> classes;  ///< Score descending.
+  std::vector<ClassArea> areas;         ///< Largest first; classes without a pixel are left out.
+  std::vector<float> embedding;
+  std::vector<TensorRecord> tensors;
+  std::vector<TextLine> texts;  ///< Empty when nothing was read.
+};
+
+/// What the model of a second stage says of one object.
+struct Attributes : PictureFindings {
+  std::string model;      ///< Its name.
+  std::uint64_t age = 0;  ///< Frames of the stream since the object was looked at.
+};
+
 struct Detection {
   int class_id = 0;
   std::string label{};   ///< From the model's labels; "class N" when it has none.
@@ -57,21 +72,20 @@ struct Detection {
   std::vector<Keypoint> keypoints{};
   /// Of oriented detections; x, y, width and height then are its upright hull.
   std::optional<RotatedBox> rotated{};
-  /// Which mask of DeviceFindings::masks is this object's, -1 when it has none.
+  /// Which mask of DeviceFindings::masks is this object's, -1 when it has none. With a parent, of
+  /// those that the second stage left on the device about the parent.
   int mask = -1;
   /// From a tracker, 1..2^63-1; 0: none. Equal in all frames of the stream for one object.
   std::int64_t track_id = 0;
-  bool predicted = false;  ///< No detection: where a tracker supposes the object.
+  bool predicted = false;                ///< No detection: where a tracker supposes the object.
+  std::vector<Attributes> attributes{};  ///< From second stages, in their order.
+  /// From a second stage: which of the frame's objects it was found in, -1: found by itself.
+  int parent = -1;
 };
 
 /// What one inference says, in the fields of its model's task; the others are empty.
-struct Findings {
-  std::vector<Detection> objects;       ///< Score descending.
-  std::vector<Classification> classes;  ///< Of the whole picture, score descending.
-  std::vector<ClassArea> areas;         ///< Largest first; classes without a pixel are left out.
-  std::vector<float> embedding;
-  std::vector<TensorRecord> tensors;
-  std::vector<TextLine> texts;  ///< Empty when nothing was read.
+struct Findings : PictureFindings {
+  std::vector<Detection> objects;  ///< Score descending, then what was found within objects.
 };
 
 struct FrameResult : Findings {

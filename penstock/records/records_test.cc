@@ -53,6 +53,27 @@ TEST(JsonLine, GivenTrackedObjects_WhenWritten_ThenOnlyTheyHaveTheTrackersKeys) 
       << line;
 }
 
+TEST(JsonLine, GivenASecondStagesFindings_WhenWritten_ThenObjectsHaveThemByModel) {
+  FrameResult result;
+  Attributes color;
+  color.model = "color";
+  color.classes = {{.class_id = 1, .label = "red", .confidence = 0.5f}};
+  Attributes face;
+  face.model = "face \"v2\"";
+  face.age = 7;
+  face.embedding = {0.25f, -1};
+  result.objects = {{.label = "car", .attributes = {color, face}}, {.label = "plate", .parent = 0}};
+  const std::string rest = R"(,"class_id":0,"confidence":0,"x":0,"y":0,"w":0,"h":0)";
+  const std::string line = to_json_line(result);
+  EXPECT_TRUE(line.ends_with(
+      R"("objects":[{"label":"car")" + rest +
+      R"(,"attributes":[{"model":"color","classes":[{"label":"red","class_id":1,"confidence":0.5}]},)"
+      R"({"model":"face \"v2\"","age":7,"embedding":[0.25,-1]}]},)"
+      R"({"label":"plate")" +
+      rest + R"(,"parent":0}]})"))
+      << line;
+}
+
 TEST(JsonLine, GivenTheOtherTasksFindings_WhenWritten_ThenTheirKeysFollow) {
   FrameResult result;
   result.objects = {{.label = "person",

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+
+#include "gst/element_state.h"
+#include "gst/infer_config.h"
+
+namespace penstock::gst {
+namespace {
+
+enum Property : guint {
+  kModel = 1,
+  kModelInstance,
+  kModelsFolder,
+  kDevice,
+  kPolicy,
+  kBatchSize,
+  kMaxWait,
+  kThreshold,
+  kIouThreshold,
+  kMaxObjects,
+  kLabels,
+  kInterval,
+  kRoi,
+  kQueueDepth,
+  kEngineLibrary,
+  kWorkers,
+  kReadTensors,
+  kProviderLibrary,
+  kObjectClasses,
+  kObjectMinSize,
+  kReinferInterval,
+};
+
+GType policy_type() {
+  static const GEnumValue values[] = {
+      {int(Policy::kThroughput), "One single-threaded worker per core", "throughput"},
+      {int(Policy::kLatency), "One worker whose runs use all cores", "latency"},
+      {0, nullptr, nullptr}};
+  static const GType type = g_enum_register_static("PenInferPolicy", values);
+  return type;
+}
+
+GType roi_type() {
+  static const GEnumValue values[] = {
+      {int(Roi::kFullFrame), "The whole frame", "full-frame"},
+      {int(Roi::kObjects), "Each object that the frame's metadata has", "objects"},
+      {0, nullptr, nullptr}};
+  static const GType type = g_enum_register_static("PenInferRoi", values);
+  return type;
+}
+
+constexpr auto kFlags = kReadyProperty;
+
+void add_string(GObjectClass* klass, guint id, const char* name, const char* nick,
+                const char* blurb, const char* value = nullptr) {
+  g_object_class_install_property(klass, id, g_param_spec_string(name, nick, blurb, value, kFlags));
+}
+
+std::string string_of(const GValue* value) {
+  const gchar* text = g_value_get_string(value);
+  return text == nullptr ? "" : text;
+}
+
+}  // namespace
+
+void install_config_properties(GObjectClass* klass) {
+  const InferConfig initial;
+  const auto install = [klass](guint id, GParamSpec* spec) {
+    g_object_class_install_property(klass, id, spec);
+  };
+  add_string(
+      klass, kModel, "model", "Model",
+      "Prepared model: a name in the models folder, or the path of a manifest or its folder");
+  add_string(klass, kModelInstance, "model-instance", "Model instance",
+             "Elements of a pipeline with the same non-empty name share one loaded model");
+  add_string(klass, kModelsFolder, "models-folder", "Models folder",
+             "Where model names are looked up (empty: the user's data folder)");
+  add_string(klass, kDevice, "device", "Device",
+             "Device of frames and inference: cpu, cuda:0, hip:0", initial.device.c_str());
+  install(kPolicy, g_param_spec_enum("policy", "Policy", "What the workers are arranged for",
+                                     policy_type(), int(initial.policy), kFlags));
+  install(kBatchSize,
+          g_param_spec_uint("batch-size", "Batch size",
+                            "Largest number of frames of different streams, or of regions "
+                            "of frames, in a run",
+                            1, 64, initial.batch_size, kFlags));
+  install(kMaxWait, g_param_spec_uint64("max-wait", "Maximum wait",
+                                        "How long a partial batch waits for frames of other "
+                                        "elements of the model-instance, in ns",
+                                        0, 10 * GST_SECOND, initial.max_wait_ns, kFlags));
+  install(kThreshold,
+          g_param_spec_float("threshold", "Threshold",
+                             "Smallest confidence of a reported object (-1: the model's own)", -1,
+                             1, initial.threshold, kFlags));
+  install(kIouThreshold,
+          g_param_spec_float("iou-threshold", "IoU threshold",
+                             "Overlap above which the weaker of two boxes of a class is dropped "
+                             "(-1: the model's own)",
+                             -1, 1, initial.iou_threshold, kFlags));
+  install(kMaxObjects, g_param_spec_uint(
+                           "max-objects", "Maximum objects",
+                           "Most objects reported a frame; with roi=objects also the most that are "
+                           "looked at, the surest first",
+                           1, kMaxDetections, initial.max_objects, kFlags));
+  add_string(klass, kLabels, "labels", "Labels",
+             "Comma-separated class names instead of the model's (same number)");
+  install(kInterval, g_param_spec_uint("interval", "Interval",
+                                       "Infer every N-th frame; the others pass without objects", 1,
+                                       G_MAXINT, initial.interval, kFlags));
+  install(kRoi, g_param_spec_enum("roi", "Region of interest", "What of a frame is looked at",
+                                  roi_type(), int(initial.roi), kFlags));
+  add_string(klass, kObjectClasses, "object-classes", "Object classes",
+             "roi=objects: comma-separated labels of the objects that are looked at (empty: all)");
+  install(
+      kObjectMinSize,
+      g_param_spec_uint("object-min-size", "Minimum object size",
+                        "roi=objects: least width and height of an object that is looked at, in "
+                        "pixels",
+                        0, kMaxFrameSide, initial.object_min_size, kFlags));
+  install(kReinferInterval,
+          g_param_spec_uint("reinfer-interval", "Interval of looking again",
+                            "roi=objects: look at an object with a track id again after N frames "
+                            "(0: never); between, it keeps what was said of it",
+                            0, G_MAXINT, initial.reinfer_interval, kFlags));
+  install(kQueueDepth, g_param_spec_uint("queue-depth", "Queue depth",
+                                         "Frames held beside the ones that are being inferred; a "
+                                         "full queue blocks upstream",
+                                         1, 1024, initial.queue_depth, kFlags));
+  add_string(klass, kEngineLibrary, "engine-library", "Engine library",
+             "Path of the inference engine's library (empty: the build's default)");
+  add_string(klass, kProviderLibrary, "provider-library", "Provider library",
+             "Path of the library of an execution provider that is not built into the engine; the "
+             "model's manifest names the provider (empty: none is loaded)");
+  install(kWorkers, g_param_spec_uint("workers", "Workers",
+                                      "Threads that run frames through the model (0: by policy and "
+                                      "the cores that this process may use)",
+                                      0, 256, initial.workers, kFlags));
+  install(kReadTensors,
+          g_param_spec_boolean("read-tensors", "Read tensors",
+                               "Read the outputs of a raw model back, at most 256 KiB a frame, "
+                               "instead of only leaving them on the device",
+                               initial.read_tensors, kFlags));
+}
+
+bool set_config_property(InferConfig& config, guint id, const GValue* value) {
+  switch (id) {
+    case kModel:
+      config.model = string_of(value);
+      return true;
+    case kModelInstance:
+      config.model_instance = string_of(value);
+      return true;
+    case kModelsFolder:
+      config.models_folder = string_of(value);
+      return true;
+    case kDevice:
+      config.device = string_of(value);
+      return true;
+    case kPolicy:
+      config.policy = static_cast<Policy>(g_value_get_enum(value));
+      return true;
+    case kBatchSize:
+      config.batch_size = g_value_get_uint(value);
+      return true;
+    case kMaxWait:
+      config.max_wait_ns = g_value_get_uint64(value);
+      return true;
+    case kThreshold:
+      config.threshold = g_value_get_float(value);
+      return true;
+    case kIouThreshold:
+      config.iou_threshold = g_value_get_float(value);
+      return true;
+    case kMaxObjects:
+      config.max_objects = g_value_get_uint(value);
+      return true;
+    case kLabels:
+      config.labels = string_of(value);
+      return true;
+    case kInterval:
+      config.interval = g_value_get_uint(value);
+      return true;
+    case kRoi:
+      config.roi = static_cast<Roi>(g_value_get_enum(value));
+      return true;
+    case kObjectClasses:
+      config.object_classes = string_of(value);
+      return true;
+    case kObjectMinSize:
+      config.object_min_size = g_value_get_uint(value);
+      return true;
+    case kReinferInterval:
+      config.reinfer_interval = g_value_get_uint(value);
+      return true;
+    case kQueueDepth:
+      config.queue_depth = g_value_get_uint(value);
+      return true;
+    case kEngineLibrary:
+      config.engine_library = string_of(value);
+      return true;
+    case kProviderLibrary:
+      config.provider_library = string_of(value);
+      return true;
+    case kWorkers:
+      config.workers = g_value_get_uint(value);
+      return true;
+    case kReadTensors:
+      config.read_tensors = g_value_get_boolean(value) != FALSE;
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool get_config_property(const InferConfig& config, guint id, GValue* value) {
+  const auto set = [value](const std::string& text) { g_value_set_string(value, text.c_str()); };
+  switch (id) {
+    case kModel:
+      return set(config.model), true;
+    case kModelInstance:
+      return set(config.model_instance), true;
+    case kModelsFolder:
+      return set(config.models_folder), true;
+    case kDevice:
+      return set(config.device), true;
+    case kPolicy:
+      return g_value_set_enum(value, int(config.policy)), true;
+    case kBatchSize:
+      return g_value_set_uint(value, config.batch_size), true;
+    case kMaxWait:
+      return g_value_set_uint64(value, config.max_wait_ns), true;
+    case kThreshold:
+      return g_value_set_float(value, config.threshold), true;
+    case kIouThreshold:
+      return g_value_set_float(value, config.iou_threshold), true;
+    case kMaxObjects:
+      return g_value_set_uint(value, config.max_objects), true;
+    case kLabels:
+      return set(config.labels), true;
+    case kInterval:
+      return g_value_set_uint(value, config.interval), true;
+    case kRoi:
+      return g_value_set_enum(value, int(config.roi)), true;
+    case kObjectClasses:
+      return set(config.object_classes), true;
+    case kObjectMinSize:
+      return g_value_set_uint(value, config.object_min_size), true;
+    case kReinferInterval:
+      return g_value_set_uint(value, config.reinfer_interval), true;
+    case kQueueDepth:
+      return g_value_set_uint(value, config.queue_depth), true;
+    case kEngineLibrary:
+      return set(config.engine_library), true;
+    case kProviderLibrary:
+      return set(config.provider_library), true;
+    case kWorkers:
+      return g_value_set_uint(value, config.workers), true;
+    case kReadTensors:
+      return g_value_set_boolean(value, config.read_tensors ? TRUE : FALSE), true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace penstock::gst
