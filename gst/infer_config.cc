@@ -2,13 +2,16 @@
 #include "gst/infer_config.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <memory>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "gst/object_task.h"
+#include "gst/tile_task.h"
 #include "penstock/base/str_format.h"
 
 namespace penstock::gst {
@@ -76,6 +79,21 @@ std::string settings_of(const InferConfig& config) {
       config.models_folder, config.workers, source_share(config), config.read_tensors);
 }
 
+Result<TileGrid> tile_grid(const InferConfig& config) {
+  const std::string& text = config.tiles;
+  TileGrid grid{.overlap = static_cast<int>(config.tile_overlap)};
+  const char* const end = text.c_str() + text.size();
+  const auto columns = std::from_chars(text.c_str(), end, grid.columns);
+  const bool has_rows = columns.ec == std::errc() && columns.ptr != end && *columns.ptr == 'x';
+  const auto rows =
+      has_rows ? std::from_chars(columns.ptr + 1, end, grid.rows) : std::from_chars_result{end, {}};
+  if (!has_rows || rows.ec != std::errc() || rows.ptr != end) {
+    return fail(ErrorKind::kInvalidArgument,
+                str_format("property 'tiles' is '{}', not columns x rows as 3x2", text));
+  }
+  return grid;
+}
+
 DecodeOptions decode_options(const InferConfig& config, const Manifest& manifest) {
   DecodeOptions decode;
   decode.threshold = config.threshold < 0 ? manifest.threshold : config.threshold;
@@ -83,6 +101,27 @@ DecodeOptions decode_options(const InferConfig& config, const Manifest& manifest
   decode.max_objects = static_cast<int>(config.max_objects);
   decode.read_tensors = config.read_tensors;
   return decode;
+}
+
+Result<void> check_tiles(const InferConfig& config) {
+  if (config.roi != Roi::kTiles) return {};
+  const auto grid = tile_grid(config);
+  if (!grid) return std::unexpected(grid.error());
+  constexpr int kAnySide = 2;
+  const auto tiles = plan_tiles(*grid, kAnySide, kAnySide);
+  if (!tiles) return std::unexpected(tiles.error().context("property 'tiles'"));
+  return {};
+}
+
+Result<OpenedInferencePtr> for_regions(const InferConfig& config,
+                                       Result<OpenedInferencePtr> opened) {
+  if (!opened || config.roi != Roi::kTiles) return opened;
+  const std::string& task = (*opened)->inference->manifest().task;
+  if (task == "detection") return opened;
+  return fail(ErrorKind::kInvalidArgument,
+              str_format("property 'roi' is tiles, which is for models of task 'detection'; the "
+                         "model's is '{}'",
+                         task));
 }
 
 }  // namespace
@@ -98,6 +137,13 @@ void choose_regions(const InferConfig& config, const Manifest& manifest,
   // The regions of a frame may fill a batch; a stream's share of the executor is no larger than
   // that.
   options.lanes = config.batch_size;
+  if (config.roi == Roi::kTiles) {
+    options.make_tasks = [grid = tile_grid(config).value_or(TileGrid{}),
+                          merge = decode_options(config, manifest)] {
+      return tile_tasks(grid, merge);
+    };
+    return;
+  }
   ObjectOptions objects{.model = manifest.name, .is_pose = manifest.task == "pose", .filter = {}};
   if (!config.object_classes.empty()) objects.filter.classes = split(config.object_classes);
   objects.filter.min_size = static_cast<int>(config.object_min_size);
@@ -114,6 +160,7 @@ Result<OpenedInferencePtr> open_inference(GstElement* element, const InferConfig
                 str_format("threshold {} and iou-threshold {} must be within 0..1, or -1",
                            config.threshold, config.iou_threshold));
   }
+  PENSTOCK_TRY(check_tiles(config));
   const auto open = [&]() -> Result<OpenedInferencePtr> {
     const auto device = find_device(element, config.device);
     if (!device) return std::unexpected(device.error());
@@ -138,10 +185,11 @@ Result<OpenedInferencePtr> open_inference(GstElement* element, const InferConfig
   };
   if (config.model_instance.empty()) {
     held.reset();
-    return open();
+    return for_regions(config, open());
   }
-  return shared_registry(element)->open(config.model_instance, settings_of(config), std::move(held),
-                                        open);
+  return for_regions(config,
+                     shared_registry(element)->open(config.model_instance, settings_of(config),
+                                                    std::move(held), open));
 }
 
 }  // namespace penstock::gst

@@ -12,10 +12,11 @@
 #include "gst/sharing.h"
 #include "penstock/base/error.h"
 #include "penstock/exec/frame_inference.h"
+#include "penstock/media/tiles.h"
 
 namespace penstock::gst {
 
-enum class Roi { kFullFrame, kObjects };
+enum class Roi { kFullFrame, kObjects, kTiles };
 
 struct InferConfig {
   std::string model;
@@ -34,6 +35,8 @@ struct InferConfig {
   std::string object_classes;
   guint object_min_size = 0;
   guint reinfer_interval = 1;
+  std::string tiles = "2x2";
+  guint tile_overlap = 20;
   guint queue_depth = 8;
   std::string engine_library;
   std::string provider_library;

@@ -29,6 +29,8 @@ enum Property : guint {
   kObjectClasses,
   kObjectMinSize,
   kReinferInterval,
+  kTiles,
+  kTileOverlap,
 };
 
 GType policy_type() {
@@ -44,6 +46,7 @@ GType roi_type() {
   static const GEnumValue values[] = {
       {int(Roi::kFullFrame), "The whole frame", "full-frame"},
       {int(Roi::kObjects), "Each object that the frame's metadata has", "objects"},
+      {int(Roi::kTiles), "Each tile of a grid that covers the frame", "tiles"},
       {0, nullptr, nullptr}};
   static const GType type = g_enum_register_static("PenInferRoi", values);
   return type;
@@ -122,6 +125,14 @@ void install_config_properties(GObjectClass* klass) {
                             "roi=objects: look at an object with a track id again after N frames "
                             "(0: never); between, it keeps what was said of it",
                             0, G_MAXINT, initial.reinfer_interval, kFlags));
+  add_string(klass, kTiles, "tiles", "Tiles",
+             "roi=tiles: columns x rows of the grid, each 1 to 16, as 3x2", initial.tiles.c_str());
+  install(
+      kTileOverlap,
+      g_param_spec_uint("tile-overlap", "Overlap of tiles",
+                        "roi=tiles: part of a tile's side that it shares with each neighbour, in "
+                        "per cent",
+                        0, TileGrid::kMaxOverlap, initial.tile_overlap, kFlags));
   install(kQueueDepth, g_param_spec_uint("queue-depth", "Queue depth",
                                          "Frames held beside the ones that are being inferred; a "
                                          "full queue blocks upstream",
@@ -192,6 +203,12 @@ bool set_config_property(InferConfig& config, guint id, const GValue* value) {
     case kReinferInterval:
       config.reinfer_interval = g_value_get_uint(value);
       return true;
+    case kTiles:
+      config.tiles = string_of(value);
+      return true;
+    case kTileOverlap:
+      config.tile_overlap = g_value_get_uint(value);
+      return true;
     case kQueueDepth:
       config.queue_depth = g_value_get_uint(value);
       return true;
@@ -247,6 +264,10 @@ bool get_config_property(const InferConfig& config, guint id, GValue* value) {
       return g_value_set_uint(value, config.object_min_size), true;
     case kReinferInterval:
       return g_value_set_uint(value, config.reinfer_interval), true;
+    case kTiles:
+      return set(config.tiles), true;
+    case kTileOverlap:
+      return g_value_set_uint(value, config.tile_overlap), true;
     case kQueueDepth:
       return g_value_set_uint(value, config.queue_depth), true;
     case kEngineLibrary:

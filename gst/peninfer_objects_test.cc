@@ -143,6 +143,51 @@ TEST_P(P05, GivenAnObjectAtOddPixels_WhenSomethingIsFoundInIt_ThenItsBoxIsExactI
   EXPECT_EQ(told[1].class_id, 2);
 }
 
+TEST_P(P05, GivenSmallSquares_WhenLookedAtInTiles_ThenEachIsToldOnceAndExactlyInItsPlace) {
+  // Tiles of 160 x 160, the model's size, three in a row and two in a column.
+  play({finder(BoxLayout::kYolov8), "roi=tiles", "tiles=3x2", "tile-overlap=50", "batch-size=4"});
+  send_caps(CapsPtr(gst_caps_from_string(picture_caps().c_str())));
+  // In one tile, in two, in all that overlap in the middle, and cut by the tiles' edges.
+  const std::vector<Spot> squares{{0, 8, 8, 24},     {1, 96, 16, 24},  {2, 96, 104, 24},
+                                  {0, 152, 152, 24}, {1, 232, 72, 24}, {2, 288, 208, 24}};
+  const BufferPtr out = through(picture(squares, 0));
+  const auto analysis = share_analysis(out.get());
+  ASSERT_NE(analysis, nullptr);
+  std::vector<std::string> found, drawn;
+  for (const Detection& object : analysis->result.objects) {
+    found.push_back(str_format("{} at {},{} {}x{}", object.class_id, object.x, object.y,
+                               object.width, object.height));
+  }
+  for (const Spot& square : squares) {
+    drawn.push_back(str_format("{} at {},{} {}x{}", square.color, square.x, square.y, square.side,
+                               square.side));
+  }
+  EXPECT_THAT(found, ::testing::UnorderedElementsAreArray(drawn));
+  EXPECT_EQ(objects_of(out.get()).size(), squares.size());
+  EXPECT_EQ(stat("inferred"), 1u);
+  EXPECT_EQ(batched(), 6u) << "a batch of four tiles and one of two";
+}
+
+TEST_P(P05, GivenTilesThatCantBe_WhenStarted_ThenTheErrorNamesTheProperty) {
+  for (const auto& [properties, cause] :
+       std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{finder(BoxLayout::kYolov8), "tiles=3"}, "property 'tiles' is '3'"},
+           {{finder(BoxLayout::kYolov8), "tiles=3x"}, "property 'tiles' is '3x'"},
+           {{finder(BoxLayout::kYolov8), "tiles=3x2x1"}, "property 'tiles' is '3x2x1'"},
+           {{finder(BoxLayout::kYolov8), "tiles=0x2"}, "0x2 tiles"},
+           {{finder(BoxLayout::kYolov8), "tiles=17x1"}, "17x1 tiles"},
+           {{color_reader()}, "task 'detection'; the model's is 'classification'"}}) {
+    std::vector<std::string> all = properties;
+    all.push_back("roi=tiles");
+    const GstPtr<GstElement> element = make_element(all);
+    EXPECT_EQ(gst_element_set_state(element.get(), GST_STATE_READY), GST_STATE_CHANGE_FAILURE);
+    const auto said = errors();
+    ASSERT_EQ(said.size(), 1u);
+    EXPECT_THAT(said[0], ::testing::HasSubstr(cause));
+    gst_element_set_state(element.get(), GST_STATE_NULL);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(cpu, P05, Values("cpu"));
 INSTANTIATE_TEST_SUITE_P(sim, P05, Values("sim"));
 

@@ -78,7 +78,9 @@ TEST_P(L01, GivenTheElement_WhenItsPropertiesAreListed_ThenTheyAreTheDocumentedO
                                        "provider-library",
                                        "object-classes",
                                        "object-min-size",
-                                       "reinfer-interval"};
+                                       "reinfer-interval",
+                                       "tiles",
+                                       "tile-overlap"};
   std::set<std::string> found;
   for (GParamSpec* spec : own_properties(element.get())) {
     found.insert(spec->name);
