@@ -39,16 +39,26 @@ Code code_of(ErrorKind kind) {
   return {GST_CORE_ERROR, GST_CORE_ERROR_FAILED};
 }
 
-}  // namespace
-
-void post_error(GstElement* element, std::string_view device, std::string_view operation,
-                const Error& error) {
+void post(GstElement* element, GstMessageType type, std::string_view device,
+          std::string_view operation, const Error& error) {
   const Code code = code_of(error.kind());
   const std::string text = str_format("{}: device '{}': {}: {}", GST_OBJECT_NAME(element), device,
                                       operation, error.message());
   const std::string detail = str_format("kind {}", to_string(error.kind()));
-  gst_element_message_full(element, GST_MESSAGE_ERROR, code.domain, code.code,
-                           g_strdup(text.c_str()), g_strdup(detail.c_str()), "", "", 0);
+  gst_element_message_full(element, type, code.domain, code.code, g_strdup(text.c_str()),
+                           g_strdup(detail.c_str()), "", "", 0);
+}
+
+}  // namespace
+
+void post_error(GstElement* element, std::string_view device, std::string_view operation,
+                const Error& error) {
+  post(element, GST_MESSAGE_ERROR, device, operation, error);
+}
+
+void post_warning(GstElement* element, std::string_view device, std::string_view operation,
+                  const Error& error) {
+  post(element, GST_MESSAGE_WARNING, device, operation, error);
 }
 
 }  // namespace penstock::gst

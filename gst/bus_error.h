@@ -14,5 +14,8 @@ namespace penstock::gst {
 
 void post_error(GstElement* element, std::string_view device, std::string_view operation,
                 const Error& error);
+/// The same as a warning, after which the element goes on.
+void post_warning(GstElement* element, std::string_view device, std::string_view operation,
+                  const Error& error);
 
 }  // namespace penstock::gst

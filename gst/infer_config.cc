@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "gst/device_choice.h"
 #include "gst/object_task.h"
 #include "gst/tile_task.h"
 #include "penstock/base/str_format.h"
@@ -28,19 +29,6 @@ std::vector<std::string> split(std::string_view list) {
     if (comma == std::string_view::npos) return parts;
     list.remove_prefix(comma + 1);
   }
-}
-
-Result<DevicePtr> find_device(GstElement* element, const std::string& name) {
-  const auto id = parse_device_id(name);
-  if (!id) return std::unexpected(id.error());
-  const ContextPtr context = find_context(element, kDeviceContext);
-  if (DevicePtr offered = device_of(context.get()); offered && offered->id() == *id) {
-    return offered;
-  }
-  if (id->kind == DeviceKind::kSim) {
-    return fail(ErrorKind::kUnsupported, "device 'sim' exists only in the test plugin");
-  }
-  return open_device(*id);
 }
 
 Result<Manifest> find_manifest(const InferConfig& config) {

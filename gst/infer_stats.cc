@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gst/infer_stats.h"
 
-#include <string>
+#include "gst/ledger_list.h"
 
 namespace penstock::gst {
 
@@ -16,21 +16,7 @@ GstPtr<GstStructure> make_stats(const InferStream* stream, const OpenedInference
       "residency-p50", G_TYPE_UINT64, guint64(stats.residency_p50.count()), "residency-p99",
       G_TYPE_UINT64, guint64(stats.residency_p99.count()), "preprocessors", G_TYPE_UINT64,
       guint64(opened != nullptr ? opened->inference->preprocessors() : 0), nullptr));
-  GValue rows = G_VALUE_INIT;
-  g_value_init(&rows, GST_TYPE_LIST);
-  if (opened != nullptr) {
-    for (const CopyLedger::Row& row : opened->device->ledger().rows()) {
-      GValue value = G_VALUE_INIT;
-      g_value_init(&value, GST_TYPE_STRUCTURE);
-      g_value_take_boxed(&value, gst_structure_new("penstock-ledger-row", "class", G_TYPE_STRING,
-                                                   std::string(to_string(row.copy_class)).c_str(),
-                                                   "site", G_TYPE_STRING, row.site.c_str(), "count",
-                                                   G_TYPE_UINT64, guint64(row.count), "bytes",
-                                                   G_TYPE_UINT64, guint64(row.bytes), nullptr));
-      gst_value_list_append_and_take_value(&rows, &value);
-    }
-  }
-  gst_structure_take_value(made.get(), "ledger", &rows);
+  set_ledger(made.get(), opened != nullptr ? &opened->device->ledger() : nullptr);
   return made;
 }
 

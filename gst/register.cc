@@ -5,6 +5,7 @@
 #include "gst/peninfer.h"
 #include "gst/penmux.h"
 #include "gst/pentrack.h"
+#include "gst/penwatermark.h"
 #include "gst/penzone.h"
 
 namespace penstock::gst {
@@ -14,6 +15,7 @@ bool register_elements(GstPlugin* plugin) {
          gst_element_register(plugin, "peninfer", GST_RANK_NONE, PEN_TYPE_INFER) &&
          gst_element_register(plugin, "penmux", GST_RANK_NONE, PEN_TYPE_MUX) &&
          gst_element_register(plugin, "pentrack", GST_RANK_NONE, PEN_TYPE_TRACK) &&
+         gst_element_register(plugin, "penwatermark", GST_RANK_NONE, PEN_TYPE_WATERMARK) &&
          gst_element_register(plugin, "penzone", GST_RANK_NONE, PEN_TYPE_ZONE);
 }
 
