@@ -4,8 +4,6 @@
 // pepper` is drawn as nothing there, and `<span>` as a style.
 #pragma once
 
-#include <gst/gst.h>
-
 #include <string>
 #include <string_view>
 
@@ -17,10 +15,5 @@ inline constexpr long kMaxDrawnLabel = 64;
 /// `label` as markup that shows its text: escaped, control characters as spaces, what is not UTF-8
 /// as U+FFFD, and cut to kMaxDrawnLabel.
 std::string drawn_label(std::string_view label);
-
-/// Takes the buffer and gives it back with the labels of its object records as drawn_label() has
-/// them. Only for what nobody but the overlay reads: when a label changes, the records of other
-/// kinds go.
-GstBuffer* with_drawn_labels(GstBuffer* buffer);
 
 }  // namespace penstock

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "penstock/base/str_format.h"
-#include "penstock/pipeline/drawn_labels.h"
 #include "penstock/pipeline/source.h"
 
 namespace penstock {
@@ -55,6 +55,25 @@ GstPadProbeReturn answer_video_meta(GstPad*, GstPadProbeInfo* info, gpointer) {
   if (GST_QUERY_TYPE(query) != GST_QUERY_ALLOCATION) return GST_PAD_PROBE_OK;
   gst_query_add_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr);
   return GST_PAD_PROBE_HANDLED;
+}
+
+// The encoder's frames are what penwatermark took the decoder's for: neither file says what its
+// levels mean in a way that every player heeds, so that they had better mean the same.
+GstPadProbeReturn keep_colors(GstPad*, GstPadProbeInfo* info, gpointer format) {
+  GstEvent* event = GST_PAD_PROBE_INFO_EVENT(info);
+  if (GST_EVENT_TYPE(event) != GST_EVENT_CAPS) return GST_PAD_PROBE_OK;
+  GstCaps* caps = nullptr;
+  gst_event_parse_caps(event, &caps);
+  const GstStructure* fields = gst_caps_get_structure(caps, 0);
+  const gchar* color = gst_structure_get_string(fields, "colorimetry");
+  const gchar* site = gst_structure_get_string(fields, "chroma-site");
+  GstCaps* wanted =
+      gst_caps_new_simple("video/x-raw", "format", G_TYPE_STRING, "I420", "colorimetry",
+                          G_TYPE_STRING, color != nullptr ? color : GST_VIDEO_COLORIMETRY_BT709,
+                          "chroma-site", G_TYPE_STRING, site != nullptr ? site : "mpeg2", nullptr);
+  g_object_set(format, "caps", wanted, nullptr);
+  gst_caps_unref(wanted);
+  return GST_PAD_PROBE_OK;
 }
 
 Result<void> link(GstElement* from, GstElement* to) {
@@ -188,8 +207,11 @@ Result<void> RunGraph::add_video(const RunOptions& options) {
   GstElement* parse = nullptr;
   GstElement* mux = nullptr;
   GstElement* file = nullptr;
+  GstElement* convert = nullptr;
+  GstElement* format = nullptr;
   for (const Part& part :
-       {Part{&overlay_, "objectdetectionoverlay", "draw"}, Part{&encoder_, "openh264enc", "encode"},
+       {Part{&overlay_, "penwatermark", "draw"}, Part{&convert, "videoconvert", "draw-convert"},
+        Part{&format, "capsfilter", "draw-format"}, Part{&encoder_, "openh264enc", "encode"},
         Part{&parse, "h264parse", "parse"}, Part{&mux, "mp4mux", "mux"},
         Part{&file, "filesink", "file"}}) {
     auto element = add(video_, part.factory, part.name);
@@ -201,11 +223,15 @@ Result<void> RunGraph::add_video(const RunOptions& options) {
   gst_util_set_object_arg(G_OBJECT(encoder_), "complexity", "low");
   gst_util_set_object_arg(G_OBJECT(encoder_), "rate-control", "bitrate");
   g_object_set(file, "location", options.video.c_str(), "sync", FALSE, "async", FALSE, nullptr);
-  PENSTOCK_TRY(link(overlay_, encoder_));
+  PENSTOCK_TRY(set_property(overlay_, "device", options.device));
+  PENSTOCK_TRY(link(overlay_, convert));
+  PENSTOCK_TRY(link(convert, format));
+  PENSTOCK_TRY(link(format, encoder_));
   PENSTOCK_TRY(link(encoder_, parse));
   PENSTOCK_TRY(link(parse, mux));
   PENSTOCK_TRY(link(mux, file));
   GstPad* sink = gst_element_get_static_pad(overlay_, "sink");
+  gst_pad_add_probe(sink, GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, keep_colors, format, nullptr);
   GstPad* ghost = gst_ghost_pad_new("sink", sink);
   gst_pad_set_element_private(ghost, this);
   gst_pad_set_chain_function(ghost, chain_video);
@@ -221,7 +247,7 @@ GstFlowReturn RunGraph::chain_video(GstPad* pad, GstObject* parent, GstBuffer* b
     gst_buffer_unref(buffer);
     return GST_FLOW_OK;
   }
-  const GstFlowReturn flow = gst_proxy_pad_chain_default(pad, parent, with_drawn_labels(buffer));
+  const GstFlowReturn flow = gst_proxy_pad_chain_default(pad, parent, buffer);
   if (flow == GST_FLOW_OK) return flow;
   graph.video_lost_ = true;
   // A muxer that failed flushes its pads after it has said why; so does the end of the run.
@@ -240,16 +266,10 @@ Result<std::string> RunGraph::prepare_video(const VideoShape& shape) {
   const double rate = shape.frame_rate > 0 ? shape.frame_rate : kAssumedFrameRate;
   const double bits = kBitsPerPixel * shape.width * shape.height * rate;
   g_object_set(encoder_, "bitrate", guint(std::clamp(bits, 500e3, 50e6)), nullptr);
-  if (shape.format == "I420" || draw_convert_ != nullptr) return std::string();
-  auto convert = add(video_, "videoconvert", "draw-convert");
-  if (!convert) return std::unexpected(std::move(convert).error());
-  draw_convert_ = *convert;
-  gst_element_unlink(overlay_, encoder_);
-  PENSTOCK_TRY(link(overlay_, draw_convert_));
-  PENSTOCK_TRY(link(draw_convert_, encoder_));
-  gst_element_sync_state_with_parent(draw_convert_);
-  return str_format("plan: the video output converts {} to I420 for the encoder (draw-convert)",
-                    shape.format);
+  if (std::exchange(has_planned_video_, true)) return std::string();
+  return std::string(
+      "plan: the video output is drawn on BGRA copies of the frames, which are converted to I420 "
+      "for the encoder (draw-convert)");
 }
 
 GstElement* RunGraph::find_in_input(GstElementFactoryListType types) const {

@@ -5,11 +5,10 @@
 //   input (filesrc|rtspsrc ! decodebin3)  [! convert ! filter]
 //     ! infer (peninfer)  [! track (pentrack)]
 //     ! end (fakesink)              without video output
-//     ! video (objectdetectionoverlay [! draw-convert] ! openh264enc
+//     ! video (draw (penwatermark) ! draw-convert ! draw-format ! openh264enc
 //              ! h264parse ! mp4mux ! filesink)
 //
-// The parts in brackets exist only when asked for or when the encoder can't take the decoder's
-// format.
+// The parts in brackets exist only when asked for.
 //
 // A failure of `video` stays in it: its error is on the bus, a message named kVideoLost follows,
 // and what peninfer still gives is taken and dropped, so that the analysis can go on.
@@ -51,8 +50,8 @@ class RunGraph {
   /// After the overlay; null without video output.
   GstPad* drawn() const { return drawn_; }
 
-  /// Completes the drawing branch for video of `shape`, before its caps reach it: bit rate, and a
-  /// convert stage when the encoder can't take the format. Answers the plan line, empty for none.
+  /// Completes the drawing branch for video of `shape`, before its caps reach it: the bit rate.
+  /// Answers the plan line, empty for none.
   Result<std::string> prepare_video(const VideoShape& shape);
 
   /// The element that decodes video, "" before there is one.
@@ -80,11 +79,11 @@ class RunGraph {
   GstElement* overlay_ = nullptr;
   GstElement* encoder_ = nullptr;
   GstElement* video_ = nullptr;
-  GstElement* draw_convert_ = nullptr;
   GstPad* head_ = nullptr;
   GstPad* infer_sink_ = nullptr;
   GstPad* analysed_src_ = nullptr;
   GstPad* drawn_ = nullptr;
+  bool has_planned_video_ = false;
   bool video_lost_ = false;  // peninfer's push thread only
 };
 

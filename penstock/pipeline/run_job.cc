@@ -130,7 +130,7 @@ class RunJob {
 
   void count_outside() {
     OutsideCopies& outside = record_.summary().outside;
-    if (probes_ != nullptr) outside.drawn = probes_->drawn_copies();
+    if (probes_ != nullptr) outside.drawn = probes_->drawn_frames();
     if (upstream_ != nullptr) {
       outside.upstream_known = upstream_->decoded() > 0;
       outside.upstream = upstream_->copied();

@@ -188,7 +188,6 @@ void RunProbes::take_frame(GstPad* pad, GstBuffer* buffer) {
     result.pts_ns =
         std::int64_t(json_times_.complete(GstClockTime(result.pts_ns), GST_CLOCK_TIME_NONE).pts);
   }
-  last_memory_ = gst_buffer_n_memory(buffer) > 0 ? gst_buffer_peek_memory(buffer, 0) : nullptr;
   if (outputs_.json() != nullptr) {
     if (auto written = outputs_.json()->write(result); !written) {
       fail(std::move(written).error(), RunPart::kOutputWrite);
@@ -211,11 +210,7 @@ GstPadProbeReturn RunProbes::on_drawn(GstPad*, GstPadProbeInfo* info, gpointer s
     return GST_PAD_PROBE_OK;
   }
   GstBuffer* buffer = GST_PAD_PROBE_INFO_BUFFER(info);
-  // The overlay runs in peninfer's push: the memory that went in was seen just before, and
-  // drawing replaces it only when somebody else still needs it unchanged.
-  if (gst_buffer_n_memory(buffer) > 0 && gst_buffer_peek_memory(buffer, 0) != probes.last_memory_) {
-    ++probes.drawn_copies_;
-  }
+  ++probes.drawn_frames_;
   GST_PAD_PROBE_INFO_DATA(info) = probes.complete_times(buffer);
   return GST_PAD_PROBE_OK;
 }

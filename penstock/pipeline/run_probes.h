@@ -43,7 +43,7 @@ class RunProbes {
   /// Null when the report wants none.
   PictureSampler* pictures() { return pictures_.get(); }
   /// Frames that drawing copied.
-  std::uint64_t drawn_copies() const { return drawn_copies_; }
+  std::uint64_t drawn_frames() const { return drawn_frames_; }
 
  private:
   static GstPadProbeReturn on_head_event(GstPad* pad, GstPadProbeInfo* info, gpointer self);
@@ -78,8 +78,7 @@ class RunProbes {
   bool refused_ = false;  ///< Frames of refused caps are dropped.
 
   // peninfer's push thread only, read after the pipeline has stopped.
-  GstMemory* last_memory_ = nullptr;
-  std::uint64_t drawn_copies_ = 0;
+  std::uint64_t drawn_frames_ = 0;
   FrameTimes times_;
   FrameTimes json_times_;  ///< Of the frames that have any.
   bool untimed_ = false;   ///< Frames without times came, and the plan said so.

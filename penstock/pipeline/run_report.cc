@@ -170,7 +170,7 @@ std::string ledger_section(const RunSummary& summary) {
     str_append(out, "<tr><td>upstream: by the decoder {}<td class=\"n\">not known<td></tr>",
                html_escape(outside.decoder));
   }
-  row("drawing into frames the decoder still needs", outside.drawn);
+  row("drawing the video output, on BGRA copies", outside.drawn);
   row("report pictures (a copy made outside the analytic path)", outside.pictures);
   return out + "</table>";
 }

@@ -61,7 +61,7 @@ struct OutsideCopies {
   bool upstream_known = false;  ///< False: the decoder's copies can't be counted.
   std::string decoder;          ///< Its element, e.g. "avdec_h264".
   std::uint64_t upstream = 0;   ///< Frames the decoder copied.
-  std::uint64_t drawn = 0;      ///< Frames copied because the decoder still needed them unchanged.
+  std::uint64_t drawn = 0;      ///< BGRA copies that the video output was drawn on.
   std::uint64_t pictures = 0;   ///< Frames copied for the report's pictures.
 };
 

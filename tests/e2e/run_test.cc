@@ -176,7 +176,7 @@ TEST_F(RunTest, GivenNv12FromAContainer_WhenRunWithVideo_ThenItIsAnalysedInPlace
   const Ended ended = run_penstock({"run", "--source", clip, "--model", model_, "--out",
                                     "video=" + video, "--out", "json=" + json});
   ASSERT_EQ(ended.code, 0) << ended.err;
-  EXPECT_NE(ended.err.find("plan: the video output converts NV12 to I420 for the encoder"),
+  EXPECT_NE(ended.err.find("plan: the video output is drawn on BGRA copies of the frames"),
             std::string::npos)
       << ended.err;
   EXPECT_NE(ended.out.find("frame copies on this path: 0"), std::string::npos) << ended.out;
