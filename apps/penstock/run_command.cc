@@ -29,6 +29,7 @@
 #include "penstock/memory/device_id.h"
 #include "penstock/model/manifest.h"
 #include "penstock/pipeline/output_file.h"
+#include "penstock/pipeline/output_flag.h"
 #include "penstock/pipeline/run_job.h"
 
 namespace penstock {
@@ -50,26 +51,6 @@ struct Flags {
   bool read_tensors = false;
   bool quiet = false;
 };
-
-Result<void> take_output(const std::string& text, RunOptions& options) {
-  const std::size_t at = text.find('=');
-  const std::string kind = text.substr(0, at);
-  const std::string path = at == std::string::npos ? "" : text.substr(at + 1);
-  std::filesystem::path* place = kind == "video"    ? &options.video
-                                 : kind == "json"   ? &options.json
-                                 : kind == "report" ? &options.report
-                                                    : nullptr;
-  if (place == nullptr || path.empty()) {
-    return fail(
-        ErrorKind::kInvalidArgument,
-        str_format("--out {}: say video=FILE.mp4, json=FILE.jsonl or report=FILE.html", text));
-  }
-  if (!place->empty()) {
-    return fail(ErrorKind::kInvalidArgument, str_format("--out {}=... is given twice", kind));
-  }
-  *place = path;
-  return {};
-}
 
 /// What a source holds is data, whether malformed or of a kind that is not analysed; one that can't
 /// be read, or stops, is no failed output.
@@ -291,8 +272,10 @@ Command add_run(CLI::App& app) {
   run->add_option("--workers", flags->workers, "Inference workers (default: by policy and cores)")
       ->check(CLI::Range(1, 256));
   add_engine_flags(*run, flags->engine);
-  run->add_option("--out", flags->outputs,
-                  "video=FILE.mp4, json=FILE.jsonl or report=FILE.html; may be repeated");
+  run->add_option(
+      "--out", flags->outputs,
+      "video=FILE.mp4, json=FILE.jsonl or report=FILE.html; given once for each; '-' for "
+      "json or report: stdout");
   run->add_flag("--track", flags->track, "Give objects ids that last from frame to frame");
   run->add_flag("--convert", flags->convert,
                 "Allow a convert stage (a copy of every frame) for 8-bit formats other than 4:2:0");
