@@ -259,6 +259,8 @@ class RunJob {
     }
     if (options_.progress != nullptr) options_.progress->clear();
     record_.stop_clock();
+    // A file waits for the analysis; a camera does not.
+    if (options_.source.kind == SourceKind::kRtsp) record_.note_behind();
   }
 
   /// Some cameras answer, close or stall, and rtspsrc then says nothing.

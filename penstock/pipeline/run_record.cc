@@ -6,10 +6,14 @@
 #include <ctime>
 #include <utility>
 
+#include "penstock/base/str_format.h"
+
 namespace penstock {
 namespace {
 
 constexpr std::size_t kMaxNotes = 16;
+// What a queue, a slow start and a camera's uneven clock explain is less.
+constexpr Nanoseconds kBehind = std::chrono::seconds(2);
 
 // Of all threads of the process. A measure of work, not of an interval, so not the Clock's
 // business.
@@ -89,6 +93,10 @@ bool RunRecord::accept(std::size_t bytes, std::int64_t pts, std::int64_t duratio
   }
   const TimePoint now = clock_.now();
   accepted_.push_back(now);
+  if (pts >= 0 && first_timed_pts_ < 0) {
+    first_timed_ = now;
+    first_timed_pts_ = pts;
+  }
   if (converting_) converted_bytes_ += bytes;
   if (first_frame_ != TimePoint{}) return false;
   first_frame_ = now;
@@ -100,10 +108,27 @@ void RunRecord::add(const FrameResult& result, const StageTimes& times) {
   const std::lock_guard lock(mutex_);
   summary_.add(result, times);
   last_pts_ = std::max(last_pts_, result.pts_ns);
+  const TimePoint now = clock_.now();
+  if (first_timed_pts_ >= 0 && result.pts_ns > first_timed_pts_) {
+    behind_ = now - first_timed_ - Nanoseconds(result.pts_ns - first_timed_pts_);
+  }
   if (!accepted_.empty()) {
-    summary_.of(Stage::kElement).record(clock_.now() - accepted_.front());
+    summary_.of(Stage::kElement).record(now - accepted_.front());
     accepted_.pop_front();
   }
+}
+
+std::optional<Nanoseconds> RunRecord::behind() const {
+  const std::lock_guard lock(mutex_);
+  return behind_;
+}
+
+void RunRecord::note_behind() {
+  const auto by = behind();
+  if (!by || *by <= kBehind) return;
+  note(str_format(
+      "analysis was {:.1f} s behind the source at its end: the model is slower than the stream",
+      std::chrono::duration<double>(*by).count()));
 }
 
 void RunRecord::note(std::string text) {

@@ -57,6 +57,11 @@ class RunRecord {
   void stop_clock();
   /// What the loop alone writes, at any time; the rest when nothing streams any more.
   RunSummary& summary() { return summary_; }
+  /// How much later the last frame was analysed than it would have been at the source's own pace
+  /// from the first on; negative when earlier, nothing when fewer than two frames had a time.
+  std::optional<Nanoseconds> behind() const;
+  /// Notes that a live source's frames were analysed ever later; once, at the end.
+  void note_behind();
   /// For the report, each text once; what is past the sixteenth is dropped.
   void note(std::string text);
   /// The summary and the failure, when nothing streams any more.
@@ -75,6 +80,9 @@ class RunRecord {
   TimePoint first_frame_{};
   Nanoseconds first_frame_cpu_{};
   std::int64_t last_pts_ = -1;
+  TimePoint first_timed_{};  // when the first frame with a time reached peninfer
+  std::int64_t first_timed_pts_ = -1;
+  std::optional<Nanoseconds> behind_;
   std::int64_t accepted_pts_ = -1;
   std::int64_t covered_ = 0;
   bool untimed_ = false;
