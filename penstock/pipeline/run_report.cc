@@ -117,10 +117,9 @@ std::string latency_section(const RunSummary& summary) {
   }
   std::vector<std::string> labels(kColumns);
   for (int i = 0; i < kColumns; i += 8) {
-    labels[std::size_t(i)] = str_format("{:.3g}", i * width);
+    labels[std::size_t(i)] = plain_number(i * width);
   }
-  out += column_chart(columns, labels, "milliseconds from peninfer's sink pad to its source pad",
-                      "frames");
+  out += column_chart(columns, labels, "ms from peninfer's sink pad to its source pad", "frames");
   out += "<h2>Stages</h2>";
   std::vector<ChartBar> bars;
   for (Stage stage : kStages) {
@@ -175,7 +174,50 @@ std::string ledger_section(const RunSummary& summary) {
   return out + "</table>";
 }
 
-void append_box(std::string& out, const Detection& object, double font) {
+struct LabelPlace {
+  double x, y, width;  ///< Left end, base line and an estimate, which no font is asked for.
+};
+
+/// Puts labels above, below or within their boxes: inside the picture, and where no other is as far
+/// as one of these is free.
+class LabelPlaces {
+ public:
+  LabelPlaces(double width, double height, double font)
+      : width_(width), height_(height), font_(font) {}
+
+  LabelPlace place(const Detection& object, const std::string& text) {
+    const auto letters = std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; });
+    const double width = 0.58 * font_ * double(letters);
+    const double x = std::max(0.0, std::min<double>(object.x, width_ - width));
+    const double top = object.y, bottom = top + double(object.height);
+    const auto at = [&](double y) {
+      return LabelPlace{x, std::clamp(y, font_, std::max(font_, height_ - 0.25 * font_)), width};
+    };
+    LabelPlace best = at(top - 0.25 * font_);
+    for (const double y : {top - 0.25 * font_, bottom + font_, top + font_, bottom - 0.25 * font_,
+                           top - 1.35 * font_}) {
+      if (is_free(at(y))) {
+        best = at(y);
+        break;
+      }
+    }
+    placed_.push_back(best);
+    return best;
+  }
+
+ private:
+  bool is_free(const LabelPlace& place) const {
+    return std::ranges::none_of(placed_, [&](const LabelPlace& other) {
+      return std::abs(place.y - other.y) < font_ && place.x < other.x + other.width &&
+             other.x < place.x + place.width;
+    });
+  }
+
+  double width_, height_, font_;
+  std::vector<LabelPlace> placed_;  // one an object
+};
+
+void append_box(std::string& out, const Detection& object, double font, LabelPlaces& places) {
   if (object.rotated) {
     const RotatedBox& box = *object.rotated;
     str_append(out,
@@ -197,11 +239,11 @@ void append_box(std::string& out, const Detection& object, double font) {
                "fill-opacity=\"{:.2f}\"/>",
                keypoint.x, keypoint.y, font * 0.2, std::min(keypoint.confidence, 1.0f));
   }
+  const std::string text = str_format("{} {:.2f}", object.label, object.confidence);
+  const LabelPlace place = places.place(object, text);
   str_append(out,
-             "<text class=\"boxlabel\" x=\"{:.1f}\" y=\"{:.1f}\" "
-             "font-size=\"{:.1f}\">{} {:.2f}</text>",
-             object.x, std::max(object.y - font * 0.25, font), font, html_escape(object.label),
-             object.confidence);
+             "<text class=\"boxlabel\" x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{:.1f}\">{}</text>",
+             place.x, place.y, font, html_escape(text));
 }
 
 /// What was found, for below the picture; empty for numbers alone.
@@ -240,20 +282,25 @@ std::string picture_figure(const ReportPicture& picture, Subject subject) {
              "<figure><svg viewBox=\"0 0 {0} {1}\"><image width=\"{0}\" height=\"{1}\" "
              "preserveAspectRatio=\"none\" href=\"data:image/jpeg;base64,{2}\"/>",
              result.width, result.height, base64(picture.jpeg));
-  for (const Detection& object : result.objects) append_box(out, object, font);
+  LabelPlaces places(result.width, result.height, font);
+  for (const Detection& object : result.objects) append_box(out, object, font, places);
   str_append(out, "</svg><figcaption>frame {}{}</figcaption></figure>", result.frame,
              caption_of(result, subject));
   return out;
 }
 
-/// The tile beside frames and speed, where there is one number that says much.
+/// The tiles beside frames and speed, where there is a number that says much.
 std::string findings_tile(const RunSummary& summary) {
   const double frames = double(std::max<std::uint64_t>(summary.frames, 1));
   const auto largest = summary.largest();
   switch (subject_of(summary.task)) {
     case Subject::kObjects:
-      return str_format("<div class=\"tile\"><b>{:.2f}</b>objects a frame</div>",
-                        double(summary.objects) / frames);
+      return str_format(
+          "<div class=\"tile\"><b>{:.2f}</b>objects a frame</div>{}",
+          double(summary.objects) / frames,
+          summary.tracks() == 0
+              ? ""
+              : str_format("<div class=\"tile\"><b>{}</b>objects tracked</div>", summary.tracks()));
     case Subject::kClasses:
       if (largest.empty()) break;
       return str_format("<div class=\"tile\"><b>{}</b>first in {:.1f} % of the frames</div>",

@@ -28,6 +28,7 @@ std::string findings_lines(const RunSummary& summary) {
     case Subject::kObjects:
       str_append(out, "objects     {} ({:.2f} a frame)\n", summary.objects,
                  double(summary.objects) / frames);
+      if (summary.tracks() > 0) str_append(out, "tracks      {}\n", summary.tracks());
       for (const auto& [label, count] : summary.largest()) {
         str_append(out, "  {:<22} {:>8.0f} {:>8.2f} a frame\n", printable(label), count,
                    count / frames);
@@ -111,6 +112,12 @@ double RunSummary::frames_per_second() const {
   return seconds > 0 ? double(frames) / seconds : 0;
 }
 
+std::uint64_t RunSummary::tracks() const {
+  std::uint64_t sum = 0;
+  for (const auto& [name, highest] : highest_track) sum += std::uint64_t(highest);
+  return sum;
+}
+
 std::vector<std::pair<std::string, double>> RunSummary::largest() const {
   std::vector<std::pair<std::string, double>> labels(sums.begin(), sums.end());
   std::ranges::stable_sort(labels, std::greater{}, [](const auto& item) { return item.second; });
@@ -122,6 +129,11 @@ void RunSummary::add(const FrameResult& frame, const StageTimes& times) {
   objects += std::uint64_t(std::ranges::count(frame.objects, false,
                                               [](const auto& object) { return object.predicted; }));
   add_sums(sums, frame);
+  for (const Detection& object : frame.objects) {
+    if (object.track_id <= 0) continue;
+    std::int64_t& highest = highest_track[frame.source];
+    highest = std::max(highest, object.track_id);
+  }
   if (frame.classes.empty()) ++unclassified;
   if (!frame.texts.empty()) ++texts;
   numbers = frame.embedding.size();

@@ -84,6 +84,8 @@ struct RunSummary {
   std::uint64_t objects = 0;
   /// Objects, frames by first class, or parts of the picture summed over the frames, by label.
   std::map<std::string, double, std::less<>> sums;
+  /// Ids told so far by source; pentrack counts them from 1 without gaps, so the highest is enough.
+  std::map<std::string, std::int64_t, std::less<>> highest_track;
   std::uint64_t unclassified = 0;  ///< Frames without any class; kClasses only.
   std::uint64_t texts = 0;         ///< Frames in which a text was read; kTexts only.
   std::size_t numbers = 0;         ///< Values in a frame's embedding and tensors, the last frame's.
@@ -99,6 +101,8 @@ struct RunSummary {
   std::vector<std::string> notes;  ///< Warnings of the run, at most 16.
 
   double frames_per_second() const;
+  /// Distinct tracks of all sources; 0 without --track.
+  std::uint64_t tracks() const;
   /// Labels with their sums, largest first.
   std::vector<std::pair<std::string, double>> largest() const;
   LatencyHistogram& of(Stage stage) { return latency[std::size_t(stage)]; }

@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <string>
 
 #include "penstock/pipeline/run_report.h"
+#include "penstock/pipeline/svg_chart.h"
 
 namespace penstock {
 namespace {
@@ -80,6 +83,22 @@ TEST(RunTable, GivenPredictedObjects_WhenCounted_ThenTheyAreNoFindings) {
   EXPECT_EQ(summary.objects, 1u);
   EXPECT_EQ(summary.sums["person"], 1);
   EXPECT_EQ(summary.counts.spans()[0].sums.at("person"), 1);
+}
+
+TEST(RunTable, GivenTracksOfTwoSources_WhenPrinted_ThenEachIsCountedOnce) {
+  RunSummary summary = small_run();
+  EXPECT_EQ(to_table(summary).find("tracks"), std::string::npos);
+  for (const std::int64_t id : {1, 3, 2, 3, 1}) {
+    FrameResult frame = frame_with({"person"});
+    frame.source = "left";
+    frame.objects[0].track_id = id;
+    summary.add(frame, {});
+    frame.source = "right";
+    frame.objects[0].track_id = 1;
+    summary.add(frame, {});
+  }
+  EXPECT_NE(to_table(summary).find("tracks      4\n"), std::string::npos) << to_table(summary);
+  EXPECT_NE(to_html(summary).find("<b>4</b>objects tracked"), std::string::npos);
 }
 
 TEST(RunTable, GivenARun_WhenPrinted_ThenTheNumbersAreThere) {
@@ -185,6 +204,46 @@ TEST(RunReport, GivenPosesAndTurnedBoxes_WhenRendered_ThenDotsAndTurnedRectangle
                       "x=\"40.0\" y=\"35.0\" width=\"20.0\" height=\"10.0\" "
                       "transform=\"rotate(45.00 50.0 40.0)\""});
   EXPECT_EQ(page.find("cx=\"0.0\""), std::string::npos) << "a keypoint that was not seen";
+}
+
+/// What stands at `name` of the label with that text.
+double label_value(const std::string& page, const std::string& text, const std::string& name) {
+  const std::size_t end = page.find(">" + text + "<");
+  const std::size_t label = page.rfind("<text class=\"boxlabel\"", end);
+  if (end == page.npos || label == page.npos) return -1;
+  return std::stod(page.substr(page.find(name + "=\"", label) + name.size() + 2));
+}
+
+TEST(RunReport, GivenLabelsAtTheEdgeAndOfOneBox_WhenRendered_ThenTheyLieInsideAndApart) {
+  FrameResult frame = frame_with({"a rather long name", "cat", "dog", "cow"});
+  frame.width = 400;  // Letters of 10.
+  frame.height = 300;
+  frame.objects[0].x = 380;
+  frame.objects[0].y = 100;
+  const std::string page = to_html(run_of("detection", {frame}));
+  EXPECT_LE(label_value(page, "a rather long name 0.50", "x"), 400 - 23 * 5.0);
+  EXPECT_GT(label_value(page, "a rather long name 0.50", "x"), 200);
+  const double cat = label_value(page, "cat 0.50", "y"), dog = label_value(page, "dog 0.50", "y"),
+               cow = label_value(page, "cow 0.50", "y");
+  EXPECT_GE(std::min({cat, dog, cow}), 10);
+  EXPECT_GE(std::abs(cat - dog), 10);
+  EXPECT_GE(std::abs(cat - cow), 10);
+  EXPECT_GE(std::abs(dog - cow), 10);
+}
+
+TEST(RunReport, GivenLongLatencies_WhenRendered_ThenAxesHavePlainNumbers) {
+  RunSummary summary = small_run();
+  for (int i = 0; i < 2'000'000; i += 100'000) {
+    summary.of(Stage::kElement).record(std::chrono::milliseconds(i));
+  }
+  const std::string page = to_html(summary);
+  EXPECT_EQ(page.find("e+0"), std::string::npos);
+  EXPECT_EQ(plain_number(0), "0");
+  EXPECT_EQ(plain_number(1930.4), "1930");
+  EXPECT_EQ(plain_number(2'000'000), "2000000");
+  EXPECT_EQ(plain_number(12.5), "12.5");
+  EXPECT_EQ(plain_number(0.05), "0.05");
+  EXPECT_EQ(plain_number(48.25), "48.2");
 }
 
 TEST(RunReport, GivenHostileNames_WhenRendered_ThenThePageIsSelfContainedAndEscaped) {

@@ -46,9 +46,9 @@ void add_y_axis(std::string& out, const Plot& plot, double step, const std::stri
   for (double value = 0; value <= plot.y_end + step / 1000; value += step) {
     str_append(out,
                "<line class=\"grid\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>"
-               "<text class=\"tick\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{:g}</text>",
+               "<text class=\"tick\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>",
                kLeft, kWidth - kRight, plot.y(value), plot.y(value), kLeft - 6, plot.y(value) + 4,
-               value);
+               plain_number(value));
   }
   str_append(out,
              "<text class=\"label\" transform=\"translate(12 {}) rotate(-90)\" "
@@ -63,6 +63,16 @@ void add_x_label(std::string& out, const std::string& label) {
 
 }  // namespace
 
+std::string plain_number(double value) {
+  if (value == 0) return "0";
+  const int digits = 2 - int(std::floor(std::log10(std::abs(value))));
+  std::string text = str_format("{:.{}f}", value, std::clamp(digits, 0, 9));
+  if (!text.contains('.')) return text;
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
 std::string line_chart(const std::vector<ChartSeries>& series, double x_end,
                        const std::string& x_label, const std::string& y_label) {
   double top = 0;
@@ -75,8 +85,8 @@ std::string line_chart(const std::vector<ChartSeries>& series, double x_end,
   add_y_axis(out, plot, y_step, y_label);
   const double x_step = nice_step(plot.x_end);
   for (double value = 0; value <= plot.x_end + x_step / 1000; value += x_step) {
-    str_append(out, "<text class=\"tick\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{:g}</text>",
-               plot.x(value), kHeight - kBottom + 16, value);
+    str_append(out, "<text class=\"tick\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+               plot.x(value), kHeight - kBottom + 16, plain_number(value));
   }
   for (std::size_t s = 0; s < series.size(); ++s) {
     str_append(out, "<polyline class=\"line series-{}\" points=\"", s % 6);

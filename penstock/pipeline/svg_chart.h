@@ -9,6 +9,10 @@
 
 namespace penstock {
 
+/// Without an exponent, which a reader has to work out: three significant digits of a fraction, all
+/// of a whole number.
+std::string plain_number(double value);
+
 struct ChartSeries {
   std::string name;
   std::vector<double> values;
