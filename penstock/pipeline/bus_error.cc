@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "penstock/pipeline/bus_error.h"
 
+#include <cerrno>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -104,6 +105,11 @@ BusError read_bus_error(GstMessage* message, const Source& source, const std::st
   if (error->domain == GST_STREAM_ERROR && error->code == GST_STREAM_ERROR_FAILED) {
     const std::string reason = reason_of(debug);
     if (!reason.empty()) text += str_format(" ({})", reason);
+  }
+  // rtspsrc says the same "Could not open resource" of every address that does not answer.
+  if (error->domain == GST_RESOURCE_ERROR && debug != nullptr &&
+      std::string_view(debug).contains(g_strerror(ECONNREFUSED))) {
+    text += " (connection refused: nothing listens at that address and port)";
   }
   g_error_free(error);
   g_free(debug);
