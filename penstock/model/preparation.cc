@@ -112,20 +112,17 @@ Result<void> take_inputs(PlanState& state) {
                           to_string(picture.type)));
   }
   const auto& constants = state.options.constants;
-  std::string missing;
   for (const TensorSpec& spec : others) {
     const auto given = std::ranges::find(constants, spec.name, &InputConstant::input);
     if (given == constants.end()) {
-      missing += str_format(
-          "{}input '{}' is not the picture; give --constant {}=NUMBER,... for "
-          "what it gets in every run",
-          missing.empty() ? "" : "; ", spec.name, spec.name);
+      ask_later(state, str_format("input '{}' is not the picture; give --constant {}=NUMBER,... "
+                                  "for what it gets in every run",
+                                  spec.name, spec.name));
       continue;
     }
     state.note(
         str_format("input: '{}' always gets {} numbers (given)", spec.name, given->values.size()));
   }
-  if (!missing.empty()) return ask_flag(missing);
   for (const InputConstant& constant : constants) {
     if (!std::ranges::contains(others, constant.input, &TensorSpec::name)) {
       return contradiction(
@@ -236,6 +233,7 @@ Result<void> check_infos(PlanState& state) {
   return {};
 }
 
+/// A side that nobody states stays 0 and open, which the steps after it take as not known.
 Result<void> take_side(const PlanState& state, Dimension& dim, const char* name,
                        const Stated<int>& said, int& side) {
   if (dim.is_fixed()) {
@@ -248,6 +246,7 @@ Result<void> take_side(const PlanState& state, Dimension& dim, const char* name,
     side = static_cast<int>(dim.minimum);
     return {};
   }
+  if (!said) return {};
   if (!dim.accepts(*said) || *said > kMaxFrameSide) {
     return contradiction(str_format("{} {} ({}) is out of range", name, *said, said.source));
   }
@@ -259,6 +258,23 @@ Result<void> take_side(const PlanState& state, Dimension& dim, const char* name,
   side = *said;
   dim = Dimension::fixed(side);
   return {};
+}
+
+/// What is asked or refused may come of a wrong guess, which the user can't see otherwise.
+std::string guess_remark(const PlanState& state) {
+  if (state.guess.family.empty() || (state.said.family && state.said.family.is_flag)) return {};
+  return str_format("; family '{}' is a guess ({}): if it is wrong, give --family",
+                    state.guess.family, state.guess.reason);
+}
+
+/// The error of a step behind what the steps before it have to ask for, of which it may come.
+Error with_questions(const PlanState& state, Error error) {
+  const std::string remark = guess_remark(state);
+  if (state.missing.empty()) {
+    return remark.empty() ? error : Error(error.kind(), error.message() + remark);
+  }
+  return {ErrorKind::kInvalidArgument,
+          str_format("{}; besides, {}{}", state.missing, error.message(), remark)};
 }
 
 }  // namespace
@@ -292,10 +308,11 @@ Result<void> plan_size(PlanState& state) {
   if (!input.dims[first + 1].is_fixed() && !state.said.width) missing += " --width";
   if (!input.dims[first].is_fixed() && !state.said.height) missing += " --height";
   if (!missing.empty()) {
-    return ask_flag(str_format("the model leaves the picture's size open; give{}", missing));
+    ask_later(state, str_format("the model leaves the picture's size open; give{}", missing));
   }
   PENSTOCK_TRY(take_side(state, input.dims[first], "height", state.said.height, pre.height));
   PENSTOCK_TRY(take_side(state, input.dims[first + 1], "width", state.said.width, pre.width));
+  if (!missing.empty()) return {};
   state.note(str_format(
       "input: '{}', {}, {}x{} (from the file's shapes{})", input.name, nchw ? "NCHW" : "NHWC",
       pre.width, pre.height,
@@ -333,11 +350,12 @@ Result<Preparation> plan_preparation(const std::filesystem::path& onnx,
   for (const auto step : {plan_engine, plan_tensors, plan_size, plan_family, plan_labels, plan_task,
                           plan_normalisation}) {
     if (auto done = step(state); !done) {
-      return std::unexpected(std::move(done).error().context(where()));
+      return std::unexpected(with_questions(state, std::move(done).error()).context(where()));
     }
   }
   if (!state.missing.empty()) {
-    return std::unexpected(Error(ErrorKind::kInvalidArgument, state.missing).context(where()));
+    return std::unexpected(
+        Error(ErrorKind::kInvalidArgument, state.missing + guess_remark(state)).context(where()));
   }
   plan_licence(state);
   for (const std::string& note : said->notes) state.note(note);

@@ -68,6 +68,9 @@ struct Preparation {
 Result<Preparation> plan_preparation(const std::filesystem::path& onnx,
                                      const PrepareOptions& options);
 
+/// "BGR, (level x 1 - 104) / 57, stretch": what becomes of a picture, for a user to read.
+std::string describe_preprocessing(const PreprocessSpec& pre);
+
 /// kInvalidArgument when a model of that name is in `models` already and `replace` is false: to be
 /// known before the model is tried.
 Result<void> check_place(const Preparation& plan, const std::filesystem::path& models,

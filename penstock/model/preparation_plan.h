@@ -49,10 +49,7 @@ void plan_licence(PlanState& state);
 inline std::unexpected<Error> ask(std::string what) {
   return fail(ErrorKind::kUnsupported, std::move(what));
 }
-/// A flag that must be given.
-inline std::unexpected<Error> ask_flag(std::string what) {
-  return fail(ErrorKind::kInvalidArgument, std::move(what));
-}
+/// A flag that must be given; the steps go on, so that all are asked for at once.
 inline void ask_later(PlanState& state, const std::string& what) {
   state.missing += (state.missing.empty() ? "" : "; ") + what;
 }

@@ -26,6 +26,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 using M02 = PreparationTest;
 
@@ -95,6 +96,39 @@ TEST_F(M02, GivenExportsOfEveryTask_WhenPlanned_ThenTaskFamilyAndCountsAreRecogn
         to_manifest_json(planned->manifest, artefacts, planned->spdx, planned->confidence));
     EXPECT_TRUE(read) << read.error().message();
   }
+}
+
+TEST_F(M02, GivenSeveralMissingFlags_WhenPlanned_ThenAllAreAskedForAtOnceAndTheGuessIsNamed) {
+  const Model map{.outputs = {{1, 1, "h", "w"}},
+                  .input = {1, 3, "h", "w"},
+                  .more_inputs = {{2}},
+                  .ends_in = {"Sigmoid"}};
+  const std::string asked = refusal(map);
+  for (const char* flag : {"--constant more0=", "--width", "--height", "--order", "--scale",
+                           "--fit", "family 'semantic' is a guess", "--family"}) {
+    EXPECT_THAT(asked, HasSubstr(flag));
+  }
+  // What was given is asked for no more, and who names the family has not guessed.
+  PrepareOptions options = usual_input();
+  options.constants = {{.input = "more0", .values = {1, 1}}};
+  options.width = 64;
+  options.family = "db-text";
+  const std::string rest = refusal(map, options);
+  EXPECT_THAT(rest, HasSubstr("give --height"));
+  for (const char* flag : {"--constant", "--width", "--order", "--fit", "guess"}) {
+    EXPECT_THAT(rest, Not(HasSubstr(flag)));
+  }
+  options.height = 64;
+  EXPECT_TRUE(plan(map, options)) << refusal(map, options);
+}
+
+TEST_F(M02, GivenAMissingFlagAndOutputsOfNoFamily_WhenPlanned_ThenBothAreTold) {
+  const Model strange{.outputs = {{1, 2, 3}}, .input = {1, 3, "h", "w"}};
+  const auto planned = plan(strange);
+  ASSERT_FALSE(planned);
+  EXPECT_EQ(planned.error().kind(), ErrorKind::kInvalidArgument);
+  EXPECT_THAT(planned.error().message(), HasSubstr("--width --height"));
+  EXPECT_THAT(planned.error().message(), HasSubstr("no known family"));
 }
 
 TEST_F(M02, GivenWholePictureModels_WhenPlannedWithTheirFlags_ThenEachHasItsSettings) {

@@ -9,6 +9,7 @@
 #include "penstock/base/str_format.h"
 #include "penstock/media/fit_text.h"
 #include "penstock/model/manifest_parser.h"
+#include "penstock/model/preparation.h"
 #include "penstock/model/preparation_plan.h"
 
 namespace penstock {
@@ -89,9 +90,7 @@ Result<void> plan_normalisation(PlanState& state) {
   std::string from;
   for (const std::string& source : sources)
     from += str_format("{}{}", from.empty() ? "" : ", ", source);
-  state.note(str_format("preprocessing: {}, (level x {:.6g} - {}) / {}, {} ({})",
-                        pre.order == ChannelOrder::kBgr ? "BGR" : "RGB", pre.scale, three(pre.mean),
-                        three(pre.std), to_string(pre.fit), from));
+  state.note(str_format("preprocessing: {} ({})", describe_preprocessing(pre), from));
   return {};
 }
 
@@ -130,6 +129,12 @@ Result<void> plan_engine(PlanState& state) {
                    names.empty() ? "" : str_format(", with {} nodes on the CPU", names.size())));
   }
   return {};
+}
+
+std::string describe_preprocessing(const PreprocessSpec& pre) {
+  return str_format("{}, (level x {:.6g} - {}) / {}, {}",
+                    pre.order == ChannelOrder::kBgr ? "BGR" : "RGB", pre.scale, three(pre.mean),
+                    three(pre.std), to_string(pre.fit));
 }
 
 void plan_licence(PlanState& state) {
