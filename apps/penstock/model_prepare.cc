@@ -3,7 +3,9 @@
 // penstock model prepare FILE.onnx: from flags to a prepared model, which is opened, whose outputs
 // are matched with its family and which is tried on a picture, if one is given, before it is put in
 // place.
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -11,8 +13,10 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "apps/penstock/commands.h"
@@ -38,13 +42,13 @@ struct Flags {
   std::string order, fit, scores, scale;
   std::string picture, out;
   EngineFlags engine;
-  std::vector<float> mean, std;
+  std::vector<std::string> mean, std;
   std::vector<std::string> constants, provider_options;
   PrepareOptions options;
   bool replace = false;
 };
 
-Result<std::vector<std::string>> read_names(const std::string& path) {
+Result<std::vector<std::string>> read_names(std::string_view flag, const std::string& path) {
   std::ifstream file(path);
   std::vector<std::string> labels;
   for (std::string line; std::getline(file, line);) {
@@ -52,7 +56,8 @@ Result<std::vector<std::string>> read_names(const std::string& path) {
     labels.push_back(line);
   }
   if (!file.eof())
-    return fail(ErrorKind::kNotFound, str_format("cannot read names from '{}'", path));
+    return fail(ErrorKind::kNotFound,
+                str_format("cannot read '{}': {} is a file with one name a line", path, flag));
   while (!labels.empty() && labels.back().empty()) labels.pop_back();
   if (labels.empty()) return fail(ErrorKind::kCorrupt, str_format("'{}' holds no name", path));
   return labels;
@@ -101,15 +106,36 @@ Result<float> read_scale(const std::string& text) {
               str_format("--scale '{}' is neither a number nor a fraction like 1/255", text));
 }
 
+/// "104,117,123", or three words.
+Result<void> take_three(std::string_view flag, const std::vector<std::string>& words,
+                        std::optional<std::array<float, 3>>& place) {
+  if (words.empty()) return {};
+  std::vector<float> values;
+  for (const std::string& word : words) {
+    for (const auto part : std::views::split(word, ',')) {
+      float value = 0;
+      if (!CLI::detail::lexical_cast(std::string(std::string_view(part)), value)) break;
+      values.push_back(value);
+    }
+  }
+  if (values.size() != 3) {
+    return fail(ErrorKind::kInvalidArgument,
+                str_format("{} takes three numbers, one a channel, as {} 104,117,123; it got {}",
+                           flag, flag, values.size()));
+  }
+  place = {values[0], values[1], values[2]};
+  return {};
+}
+
 Result<void> take_flags(Flags& flags) {
   PrepareOptions& options = flags.options;
   if (!flags.labels.empty()) {
-    auto labels = read_names(flags.labels);
+    auto labels = read_names("--labels", flags.labels);
     if (!labels) return std::unexpected(labels.error());
     options.labels = *std::move(labels);
   }
   if (!flags.keypoints.empty()) {
-    auto keypoints = read_names(flags.keypoints);
+    auto keypoints = read_names("--keypoints", flags.keypoints);
     if (!keypoints) return std::unexpected(keypoints.error());
     options.keypoints = *std::move(keypoints);
   }
@@ -132,9 +158,6 @@ Result<void> take_flags(Flags& flags) {
                   : flags.fit == "letterbox-center" ? Fit::kLetterboxCenter
                                                     : Fit::kLetterboxTopLeft;
   }
-  const auto three = [](const std::vector<float>& v) {
-    return std::array<float, 3>{v[0], v[1], v[2]};
-  };
   for (const std::string& text : flags.constants) {
     auto constant = read_constant(text);
     if (!constant) return std::unexpected(constant.error());
@@ -148,9 +171,20 @@ Result<void> take_flags(Flags& flags) {
     }
     options.provider_options.emplace_back(text.substr(0, equals), text.substr(equals + 1));
   }
-  if (!flags.mean.empty()) options.mean = three(flags.mean);
-  if (!flags.std.empty()) options.std = three(flags.std);
-  return {};
+  PENSTOCK_TRY(take_three("--mean", flags.mean, options.mean));
+  return take_three("--std", flags.std, options.std);
+}
+
+/// As a shell takes it for one word.
+std::string shell_word(const std::string& text) {
+  const auto is_plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("/._-+=:@%,").contains(c);
+  };
+  if (!text.empty() && std::ranges::all_of(text, is_plain)) return text;
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
 }
 
 /// The manifest as it will be, of the file where it lies now.
@@ -188,7 +222,8 @@ TryOptions try_options(const Flags& flags, const Preparation& plan) {
   TryOptions options{.picture = flags.picture,
                      .out = flags.out,
                      .read_files = {plan.file},
-                     .engine = flags.engine};
+                     .engine = flags.engine,
+                     .is_new = true};
   for (const std::string& data : plan.data) {
     options.read_files.push_back(plan.file.parent_path() / data);
   }
@@ -214,8 +249,10 @@ int prepare(Flags& flags) {
   }
   auto manifest = write_prepared(*plan, models, flags.replace);
   if (!manifest) return report(manifest.error());
-  say(str_format("wrote {}; run it with: penstock run --model {} --source VIDEO",
-                 manifest->string(), plan->manifest.name));
+  say(str_format("wrote {}; run it with: penstock run{} --model {} --source VIDEO",
+                 manifest->string(),
+                 flags.models.empty() ? "" : " --models " + shell_word(flags.models),
+                 shell_word(plan->manifest.name)));
   return kExitOk;
 }
 
@@ -238,8 +275,11 @@ Command add_model_prepare(CLI::App& model) {
       ->allow_extra_args(false);
   command->add_option("--labels", flags->labels, "File with one class name a line");
   command->add_option("--keypoints", flags->keypoints, "File with one keypoint's name a line");
-  command->add_option("--constant", flags->constants,
-                      "NAME=NUMBER,...: what an input that is not the picture always gets");
+  command
+      ->add_option("--constant", flags->constants,
+                   "NAME=NUMBER,...: what an input that is not the picture always gets; "
+                   "may be given several times")
+      ->allow_extra_args(false);
   command->add_option("--scores", flags->scores, "What the outputs of classes are")
       ->check(CLI::IsMember({"logits", "probabilities"}));
   command->add_option("--top-k", options.top_k, "Classes that are told of a picture")
@@ -253,8 +293,15 @@ Command add_model_prepare(CLI::App& model) {
       ->check(CLI::IsMember({"RGB", "BGR"}));
   command->add_option("--scale", flags->scale,
                       "value = (level x scale - mean) / std; a number or a fraction, as 1/255");
-  command->add_option("--mean", flags->mean, "Three numbers, in channel order")->expected(3);
-  command->add_option("--std", flags->std, "Three numbers, in channel order")->expected(3);
+  // A word that is no number is the file's, so that three words don't take it.
+  command->validate_optional_arguments();
+  for (const auto& [flag, place] :
+       {std::pair("--mean", &flags->mean), std::pair("--std", &flags->std)}) {
+    command->add_option(flag, *place, "A,B,C: three numbers in channel order, or three words")
+        ->expected(1, 3)
+        ->allow_extra_args(false)
+        ->check(finite_numbers());
+  }
   command->add_option("--fit", flags->fit, "How a frame becomes the input")
       ->check(CLI::IsMember({"stretch", "letterbox-center", "letterbox-top-left"}));
   command->add_option("--pad", options.pad, "Level of the letterbox's padding, 0..255");

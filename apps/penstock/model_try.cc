@@ -20,6 +20,7 @@
 #include "penstock/base/exit_code.h"
 #include "penstock/base/str_format.h"
 #include "penstock/exec/frame_inference.h"
+#include "penstock/model/preparation.h"
 #include "penstock/pipeline/output_files.h"
 
 namespace penstock {
@@ -36,13 +37,32 @@ void list(const std::vector<T>& items, Line line) {
 std::string object_line(const Detection& object) {
   std::string text = str_format("{} {:.2f} at {:.0f},{:.0f}, {:.0f} x {:.0f}", object.label,
                                 object.confidence, object.x, object.y, object.width, object.height);
-  if (object.rotated) text += str_format(", turned by {:.2f} rad", object.rotated->angle);
+  if (object.rotated) {
+    // No "-0.00" for a box that is hardly turned.
+    const float angle = std::abs(object.rotated->angle) < 0.005f ? 0.0f : object.rotated->angle;
+    text += str_format(", turned by {:.2f} rad", angle);
+  }
   if (!object.keypoints.empty()) {
     const auto seen = std::ranges::count_if(object.keypoints,
                                             [](const Keypoint& k) { return k.confidence >= 0.5f; });
     text += str_format(", {} of {} keypoints seen", seen, object.keypoints.size());
   }
   return text;
+}
+
+bool is_empty(const Manifest& manifest, const InferenceResult& result) {
+  const std::string& task = manifest.task;
+  if (task == "classification") return result.classes.empty();
+  if (task == "text-recognition") return result.texts.empty();
+  if (task == "semantic-segmentation") return result.areas.empty();
+  return task != "embedding" && task != "raw" && result.objects.empty();
+}
+
+void say_doubts(const Manifest& manifest) {
+  say(str_format("nothing was found with: {}, threshold {:.6g}",
+                 describe_preprocessing(manifest.preprocess), manifest.threshold));
+  say("  if the picture shows what the model knows, one of these is not what it was trained with: "
+      "try another --order, --scale, --mean, --std or --fit, or a lower --threshold");
 }
 
 void say_found(const Manifest& manifest, const InferenceResult& result) {
@@ -155,6 +175,7 @@ Result<void, OutputError> try_model(const Manifest& manifest, const TryOptions& 
                  static_cast<double>(result->times.infer.count()) / 1e6,
                  static_cast<double>(result->times.decode.count()) / 1e6));
   say_found(manifest, *result);
+  if (options.is_new && is_empty(manifest, *result)) say_doubts(manifest);
   if (options.out.empty()) return {};
   PENSTOCK_TRY(color_regions(*picture, result->device, result->objects, manifest.labels));
   PENSTOCK_TRY(write_picture(options.out, *std::move(picture), *result));

@@ -21,6 +21,7 @@ struct TryOptions {
   std::vector<std::filesystem::path> read_files{};  ///< What `out` must not be, beside `picture`.
   EngineFlags engine{};
   std::optional<float> threshold{}, iou_threshold{};
+  bool is_new = false;  ///< Finding nothing may come of how the model is being prepared: say so.
 };
 
 /// kInvalidArgument when `out` is no name of a picture, or is a file that is read.

@@ -24,4 +24,18 @@ inline CLI::Validator finite_number(double least = std::numeric_limits<double>::
       "NUMBER");
 }
 
+/// One such number, or several with commas between.
+inline CLI::Validator finite_numbers() {
+  return CLI::Validator(
+      [](std::string& text) {
+        const CLI::Validator one = finite_number();
+        for (std::string part : CLI::detail::split(text + " ", ',')) {
+          CLI::detail::trim(part);
+          if (std::string wrong = one(part); !wrong.empty()) return wrong;
+        }
+        return std::string();
+      },
+      "NUMBER,...");
+}
+
 }  // namespace penstock

@@ -55,10 +55,47 @@ TEST_F(PrepareTest, GivenWhatCantBePrepared_WhenTried_ThenOneMessageAndNothingIs
   const Ended counted = prepare({"--labels", labels_, "--family", "yolov8"});
   EXPECT_EQ(counted.code, 64) << counted.err;
   EXPECT_NE(counted.err.find("2 labels for 3 classes"), std::string::npos) << counted.err;
+  const Ended named = prepare({"--labels", "red,green,blue"});
+  EXPECT_EQ(named.code, 66) << named.err;
+  EXPECT_NE(named.err.find("--labels is a file"), std::string::npos) << named.err;
   std::ofstream(onnx_, std::ios::binary) << "not a model";
   EXPECT_EQ(prepare({}).code, 65);
   EXPECT_EQ(run_penstock({"model", "prepare", "/no/such.onnx"}).code, 66);
   EXPECT_FALSE(std::filesystem::exists(models_ + "/squares"));
+}
+
+TEST_F(PrepareTest, GivenThreeNumbers_WhenGivenWithCommasOrAsWords_ThenBothAreTheSame) {
+  const std::vector<std::vector<std::string>> ways{
+      {"prepare", "--labels", labels_, "--mean", "1,2,3", "--std", "4,5,6", onnx_, "--replace"},
+      {"prepare", "--labels", labels_, "--mean", "1", "2", "3", "--std", "4", "5", "6", onnx_,
+       "--replace"}};
+  for (const auto& words : ways) {
+    const Ended prepared = model(words);
+    ASSERT_EQ(prepared.code, 0) << prepared.err;
+    EXPECT_NE(prepared.out.find("- 1 2 3) / 4 5 6"), std::string::npos) << prepared.out;
+  }
+  for (const char* few : {"1", "1,2", "1,2,3,4", "1,,3", "1,2,x"}) {
+    const Ended refused = prepare({"--mean", few});
+    EXPECT_EQ(refused.code, 64) << few;
+    EXPECT_NE(refused.err.find("--mean"), std::string::npos) << refused.err;
+  }
+}
+
+TEST_F(PrepareTest, GivenAPictureWithoutSquares_WhenTried_ThenItSaysWhatWasUsedAndMayBeWrong) {
+  const std::string black = (folder_ / "black.png").string();
+  make_clip(black,
+            "videotestsrc pattern=black num-buffers=1 ! video/x-raw,format=RGB,width=128,"
+            "height=128 ! pngenc snapshot=false");
+  const Ended tried = prepare({"--labels", labels_, "--try", black});
+  ASSERT_EQ(tried.code, 0) << tried.err;
+  EXPECT_NE(tried.out.find("nothing was found with: RGB, (level x 0.00392157 - 0) / 1"),
+            std::string::npos)
+      << tried.out;
+  EXPECT_NE(tried.out.find("--order"), std::string::npos) << tried.out;
+  // What is said then runs as it stands.
+  EXPECT_NE(tried.out.find("penstock run --models " + models_ + " --model squares"),
+            std::string::npos)
+      << tried.out;
 }
 
 }  // namespace
