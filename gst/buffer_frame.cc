@@ -93,7 +93,10 @@ void BufferHold::release() {
   buffer_.reset();
 }
 
-Result<BufferFrame> frame_of(GstBuffer* buffer, const VideoFormat& format, DeviceId device) {
+// The program takes pictures as the element takes frames.
+__attribute__((visibility("default"))) Result<BufferFrame> frame_of(GstBuffer* buffer,
+                                                                    const VideoFormat& format,
+                                                                    DeviceId device) {
   const auto layout = layout_of(buffer, format);
   if (!layout) return std::unexpected(layout.error());
   BufferFrame made{std::make_shared<VideoFrame>(), std::make_shared<BufferHold>(buffer)};

@@ -115,7 +115,9 @@ CapsPtr device_caps(DeviceKind kind) {
                      : gst_caps_from_string("video/x-raw, format={NV12,I420}"));
 }
 
-Result<VideoFormat> accept_caps(const GstCaps* caps, DeviceId device) {
+// The program takes pictures as the element takes frames.
+__attribute__((visibility("default"))) Result<VideoFormat> accept_caps(const GstCaps* caps,
+                                                                       DeviceId device) {
   if (caps == nullptr || gst_caps_get_size(caps) != 1) return refuse("caps are not fixed");
   const GstStructure* fields = gst_caps_get_structure(caps, 0);
   const std::string_view media = gst_structure_get_name(fields);

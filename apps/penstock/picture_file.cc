@@ -13,9 +13,12 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "apps/penstock/picture_regions.h"
+#include "gst/buffer_frame.h"
+#include "gst/video_caps.h"
 #include "penstock/base/str_format.h"
 #include "penstock/pipeline/drawn_labels.h"
 #include "penstock/pipeline/output_files.h"
@@ -82,6 +85,41 @@ class Pipeline {
  private:
   explicit Pipeline(GstElement* element) : element_(element) {}
   GstElement* element_;
+};
+
+/// The first frame that leaves the decoder. Written by its thread before the sink has a picture.
+struct FirstFrame {
+  SamplePtr sample;
+  bool is_turned = false;  // by its EXIF
+
+  static GstPadProbeReturn take(GstPad* pad, GstPadProbeInfo* info, gpointer data) {
+    auto* self = static_cast<FirstFrame*>(data);
+    if ((GST_PAD_PROBE_INFO_TYPE(info) & GST_PAD_PROBE_TYPE_BUFFER) != 0) {
+      GstCaps* caps = gst_pad_get_current_caps(pad);
+      self->sample.reset(gst_sample_new(GST_PAD_PROBE_INFO_BUFFER(info), caps, nullptr, nullptr));
+      if (caps != nullptr) gst_caps_unref(caps);
+      return GST_PAD_PROBE_REMOVE;
+    }
+    GstEvent* event = GST_PAD_PROBE_INFO_EVENT(info);
+    if (GST_EVENT_TYPE(event) != GST_EVENT_TAG) return GST_PAD_PROBE_OK;
+    GstTagList* tags = nullptr;
+    gst_event_parse_tag(event, &tags);
+    gchar* turn = nullptr;
+    if (gst_tag_list_get_string(tags, GST_TAG_IMAGE_ORIENTATION, &turn)) {
+      self->is_turned = std::string_view(turn) != "rotate-0";
+      g_free(turn);
+    }
+    return GST_PAD_PROBE_OK;
+  }
+
+  /// Null where peninfer would refuse it, or the picture is turned.
+  FramePtr frame() const {
+    if (is_turned || sample == nullptr) return nullptr;
+    const auto format = gst::accept_caps(gst_sample_get_caps(sample.get()), DeviceId{});
+    if (!format) return nullptr;
+    auto made = gst::frame_of(gst_sample_get_buffer(sample.get()), *format, DeviceId{});
+    return made ? std::move(made->frame) : nullptr;
+  }
 };
 
 Result<Picture> picture_of(GstSample* sample) {
@@ -253,11 +291,17 @@ Result<Picture> read_picture(const std::filesystem::path& path) {
   if (!std::filesystem::is_regular_file(path, ec)) {
     return where({ErrorKind::kNotFound, "there is no such file"});
   }
+  FirstFrame first;  // outlives the pipeline, whose threads write it
   auto pipeline = Pipeline::parse(
-      "filesrc name=in ! decodebin ! videoconvert ! videoflip video-direction=auto ! "
+      "filesrc name=in ! decodebin ! videoconvert name=first ! videoflip video-direction=auto ! "
       "video/x-raw,format=RGB ! appsink name=out sync=false max-buffers=1");
   if (!pipeline) return where(std::move(pipeline).error());
   g_object_set(pipeline->part("in").get(), "location", path.c_str(), nullptr);
+  GstPad* pad = gst_element_get_static_pad(pipeline->part("first").get(), "sink");
+  gst_pad_add_probe(
+      pad, GstPadProbeType(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM),
+      FirstFrame::take, &first, nullptr);
+  gst_object_unref(pad);
   pipeline->start(GST_STATE_PAUSED);
   // The first picture is at the sink then.
   if (const std::string why = pipeline->await(GST_MESSAGE_ASYNC_DONE); !why.empty()) {
@@ -269,10 +313,12 @@ Result<Picture> read_picture(const std::filesystem::path& path) {
   if (sample == nullptr) return where({ErrorKind::kCorrupt, "it holds no picture"});
   auto picture = picture_of(sample.get());
   if (!picture) return where(std::move(picture).error());
+  picture->decoded = first.frame();
   return picture;
 }
 
 FramePtr to_frame(const Picture& picture) {
+  if (picture.decoded != nullptr) return picture.decoded;
   const int width = (picture.width + 1) & ~1, height = (picture.height + 1) & ~1;
   const std::size_t luma = static_cast<std::size_t>(width) * static_cast<std::size_t>(height);
   auto samples = std::make_shared<std::vector<std::byte>>(luma * 3 / 2);

@@ -18,14 +18,16 @@ namespace penstock {
 struct Picture {
   int width = 0, height = 0;
   std::vector<std::uint8_t> rgb;  ///< 3 x width x height, no padding.
+  /// As the decoder left it, where peninfer takes that and nothing turns it; else null.
+  FramePtr decoded{};
 };
 
 /// The first picture of the file, turned as its EXIF says. kNotFound; kInvalidArgument: a
 /// folder; kCorrupt when nothing decodes it; kUnsupported above 2^27 pixels.
 Result<Picture> read_picture(const std::filesystem::path& path);
 
-/// I420 in host memory, full range as JPEG has it. An odd side gets one more row or column, which
-/// repeats the last.
+/// What `run` would analyse: the decoder's own frame, where there is one. Else I420 in host memory,
+/// full range as JPEG has it; an odd side gets one more row or column, which repeats the last.
 FramePtr to_frame(const Picture& picture);
 
 /// kInvalidArgument: a name that ends in neither .jpg, .jpeg nor .png.

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "penstock/base/str_format.h"
 #include "penstock/model/testing/picture_readers.h"
 #include "tests/e2e/clips.h"
 #include "tests/e2e/penstock_process.h"
@@ -127,6 +128,24 @@ TEST_F(WholePictureRun, GivenASegmenter_WhenRun_ThenAreasAreThoseOfTheClip) {
   expect_texts(ended.err, {"plan: the video output shows boxes only"});
   expect_texts(read_text(file("a.html")), {"Shares of the picture over time", ", background 9"});
   EXPECT_EQ(decode_file(file("a.mp4")).frames, 10);
+}
+
+TEST_F(WholePictureRun, GivenAPictureOfFineColours_WhenTriedAndRun_ThenBothSeeTheSame) {
+  // Red and green by turns, each as wide as a sample of chroma.
+  make_clip(file("fine.jpg"),
+            "videotestsrc pattern=checkers-2 num-buffers=1 ! "
+            "video/x-raw,format=I420,width=192,height=192 ! jpegenc");
+  const std::string segmenter = model(PictureReader::kColorScores);
+  const Ended ran = run_penstock({"run", "--source", file("fine.jpg"), "--model", segmenter,
+                                  "--out", "json=" + file("a.jsonl")});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const auto lines = read_shares(file("a.jsonl"), "areas", "fraction");
+  ASSERT_EQ(lines.size(), 1u);
+  const Ended tried = run_penstock({"model", "try", segmenter, file("fine.jpg")});
+  ASSERT_EQ(tried.code, 0) << tried.err;
+  for (const Share& area : lines[0]) {
+    expect_texts(tried.out, {str_format("  {} {:.1f} %\n", area.label, 100 * area.value).c_str()});
+  }
 }
 
 TEST_F(WholePictureRun, GivenARawModel_WhenTensorsAreAskedFor_ThenTheLinesHoldThemAndElseNot) {
