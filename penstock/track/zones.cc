@@ -228,11 +228,16 @@ Result<void> check_zone(const Zone& zone) {
   for (std::size_t i = 0; i < corners; ++i) {
     const ZonePoint& a = zone.corners[i];
     const ZonePoint& b = zone.corners[(i + 1) % corners];
-    if (!is_in_picture(a)) return refuse(str_format("has corner {} outside 0..1", i));
+    if (!is_in_picture(a)) {
+      return refuse(
+          str_format("has corner {} at {:g},{:g}, outside the picture: X and Y are parts "
+                     "of the picture, 0..1",
+                     i + 1, a.x, a.y));
+    }
     area += double(a.x) * double(b.y) - double(b.x) * double(a.y);
     for (std::size_t j = i + 1; j < corners; ++j) {
       if (cross(a, b, zone.corners[j], zone.corners[(j + 1) % corners])) {
-        return refuse(str_format("crosses itself: edges {} and {}", i, j));
+        return refuse(str_format("crosses itself: the edges from corners {} and {}", i + 1, j + 1));
       }
     }
   }

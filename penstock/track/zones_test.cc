@@ -161,16 +161,16 @@ TEST(ZoneOptions, GivenPlacesThatAreNone_WhenCreated_ThenTheyAreNamed) {
               HasSubstr("zone 'a' has 2 corners"));
   EXPECT_THAT(
       refusal({.zones = {{.name = "a", .corners = {{0, 0}, {1, 1}, {1, 0}, {0, 1}}}}, .lines = {}}),
-      HasSubstr("crosses itself"));
+      HasSubstr("crosses itself: the edges from corners 1 and 3"));
   EXPECT_THAT(
       refusal({.zones = {{.name = "a", .corners = {{0, 0}, {0.5f, 0.5f}, {1, 1}}}}, .lines = {}}),
       HasSubstr("no area"));
   EXPECT_THAT(
       refusal({.zones = {{.name = "a", .corners = {{0, 0}, {1.5f, 0}, {1, 1}}}}, .lines = {}}),
-      HasSubstr("corner 1 outside"));
+      HasSubstr("corner 2 at 1.5,0, outside the picture: X and Y are parts of the picture, 0..1"));
   EXPECT_THAT(refusal({.zones = {{.name = "a", .corners = {{0, 0}, {std::nanf(""), 0}, {1, 1}}}},
                        .lines = {}}),
-              HasSubstr("corner 1 outside"));
+              HasSubstr("corner 2 at nan,0, outside"));
   EXPECT_THAT(
       refusal({.zones = {}, .lines = {{.name = "l", .from = {0.5f, 0.5f}, .to = {0.5f, 0.5f}}}}),
       HasSubstr("line 'l'"));
