@@ -20,6 +20,7 @@
 
 #include "apps/penstock/commands.h"
 #include "apps/penstock/messages.h"
+#include "apps/penstock/model_names.h"
 #include "gst/register.h"
 #include "penstock/base/exit_code.h"
 #include "penstock/base/str_format.h"
@@ -101,7 +102,10 @@ void check_gstreamer(Doctor& doctor) {
     }
   };
   for (const Need& need :
-       {Need{"peninfer", "inference", "penstock"},
+       {Need{"peninfer", "inference", "penstock"}, Need{"pentrack", "follows objects", "penstock"},
+        Need{"penzone", "counts them by places", "penstock"},
+        Need{"penmux", "joins streams", "penstock"},
+        Need{"pendemux", "parts them again", "penstock"},
         Need{"decodebin3", "picks decoders", "gstreamer1.0-plugins-base"},
         Need{"qtdemux", "reads MP4", "gstreamer1.0-plugins-good"},
         Need{"avidemux", "reads AVI", "gstreamer1.0-plugins-good"},
@@ -152,21 +156,15 @@ void check_engine(Doctor& doctor, const std::string& configured) {
 
 void check_models(Doctor& doctor, const std::filesystem::path& folder) {
   doctor.head("Models");
-  std::error_code ec;
-  int found = 0;
-  for (std::filesystem::directory_iterator it(folder, ec), end; !ec && it != end;
-       it.increment(ec)) {
-    const std::filesystem::path manifest = it->path() / "manifest.json";
-    std::error_code none;
-    if (!std::filesystem::exists(manifest, none)) continue;
-    ++found;
-    if (auto loaded = load_manifest(manifest); loaded) {
-      doctor.ok(str_format("{} ({}), hash checked", loaded->name, loaded->licence));
+  const auto names = prepared_names(folder);
+  for (const std::string& name : names) {
+    if (auto loaded = load_manifest(folder / name); loaded) {
+      doctor.ok(str_format("{}: {}, hash checked", name, short_licence(loaded->licence)));
     } else {
       doctor.note(loaded.error().message());
     }
   }
-  if (found == 0) {
+  if (names.empty()) {
     doctor.note(
         str_format("none in {}; get one with: penstock model fetch nanodet", folder.string()));
   }

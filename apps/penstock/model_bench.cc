@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -45,7 +46,8 @@ struct Row {
   int batch = 1, workers = 0;
   std::uint64_t frames = 0;
   double seconds = 0, rate = 0;
-  double median = 0, p95 = 0, p99 = 0;           ///< Milliseconds from submission to records.
+  double median = 0;                             ///< Milliseconds from submission to records.
+  std::optional<double> p95{}, p99{};            ///< Where runs enough lie in that tail.
   double preprocess = 0, infer = 0, decode = 0;  ///< Medians.
 };
 
@@ -127,6 +129,13 @@ class Run {
   std::deque<SharedBatchExecutor::Future> waiting_;
 };
 
+/// Of fewer runs, the percentile would be the slowest one under another name.
+std::optional<double> tail(const LatencyHistogram& times, std::uint64_t runs, double part) {
+  constexpr double kLeastInTail = 2;
+  if (static_cast<double>(runs) * (1 - part) < kLeastInTail) return std::nullopt;
+  return milliseconds(times, part);
+}
+
 Result<Row> measure(const Manifest& manifest, const Flags& flags, Policy policy, int batch) {
   auto device = open_device(DeviceId{});
   if (!device) return std::unexpected(device.error());
@@ -165,8 +174,8 @@ Result<Row> measure(const Manifest& manifest, const Flags& flags, Policy policy,
              .seconds = seconds,
              .rate = static_cast<double>(*frames) / seconds,
              .median = milliseconds(times.total, 0.5),
-             .p95 = milliseconds(times.total, 0.95),
-             .p99 = milliseconds(times.total, 0.99),
+             .p95 = tail(times.total, *frames, 0.95),
+             .p99 = tail(times.total, *frames, 0.99),
              .preprocess = milliseconds(times.preprocess, 0.5),
              .infer = milliseconds(times.infer, 0.5),
              .decode = milliseconds(times.decode, 0.5)};
@@ -200,12 +209,18 @@ void print_table(const Flags& flags, const std::string& model, const std::vector
   say("");
   std::printf("%-10s %5s %7s %8s %9s %9s %9s %9s   %s\n", "policy", "batch", "workers", "frames",
               "frames/s", "median ms", "p95 ms", "p99 ms", "preprocess + infer + decode ms");
+  const auto text = [](const std::optional<double>& value) {
+    return value ? str_format("{:.2f}", *value) : std::string("-");
+  };
+  bool is_short = false;
   for (const Row& row : rows) {
-    std::printf("%-10s %5d %7d %8llu %9.1f %9.2f %9.2f %9.2f   %.2f + %.2f + %.2f\n",
-                row.policy.c_str(), row.batch, row.workers,
-                static_cast<unsigned long long>(row.frames), row.rate, row.median, row.p95, row.p99,
-                row.preprocess, row.infer, row.decode);
+    std::printf(
+        "%-10s %5d %7d %8llu %9.1f %9.2f %9s %9s   %.2f + %.2f + %.2f\n", row.policy.c_str(),
+        row.batch, row.workers, static_cast<unsigned long long>(row.frames), row.rate, row.median,
+        text(row.p95).c_str(), text(row.p99).c_str(), row.preprocess, row.infer, row.decode);
+    is_short = is_short || !row.p99;
   }
+  if (is_short) say("-: too few frames to tell (p95 from 40, p99 from 200); see --seconds");
 }
 
 void print_json(const Flags& flags, const std::string& model, const std::vector<Row>& rows) {
@@ -223,8 +238,8 @@ void print_json(const Flags& flags, const std::string& model, const std::vector<
     out.key("seconds").number(row.seconds);
     out.key("frames_per_second").number(row.rate);
     out.key("median_ms").number(row.median);
-    out.key("p95_ms").number(row.p95);
-    out.key("p99_ms").number(row.p99);
+    if (row.p95) out.key("p95_ms").number(*row.p95);
+    if (row.p99) out.key("p99_ms").number(*row.p99);
     out.key("preprocess_ms").number(row.preprocess);
     out.key("infer_ms").number(row.infer);
     out.key("decode_ms").number(row.decode);

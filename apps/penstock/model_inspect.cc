@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,6 +26,9 @@
 
 namespace penstock {
 namespace {
+
+/// Of labels in the JSON; a manifest may have 65536.
+constexpr std::size_t kMostNames = 1000;
 
 struct Flags {
   std::string model, models;
@@ -55,6 +59,26 @@ class Facts {
   void number(const char* key, std::int64_t value) {
     if (json_) return out_.key(key).number(value);
     std::printf("%-14s %lld\n", key, static_cast<long long>(value));
+  }
+  void real(const char* key, float value) {
+    if (json_) return out_.key(key).number(value);
+    say(str_format("{:<14} {:.6g}", key, value));
+  }
+  /// The first `most` of them on one line, or a list.
+  void names(const char* key, std::span<const std::string> values, std::size_t most) {
+    if (json_) {
+      out_.key(key).open('[');
+      for (const std::string& value : values.first(std::min(values.size(), kMostNames))) {
+        out_.string(value);
+      }
+      return out_.close(']');
+    }
+    std::string line;
+    for (const std::string& value : values.first(std::min(values.size(), most))) {
+      line += str_format("{}{}", line.empty() ? "" : ", ", value);
+    }
+    if (values.size() > most) line += str_format(" and {} more", values.size() - most);
+    text(key, line);
   }
   void yes(const char* key, bool value) {
     if (json_) return out_.key(key).boolean(value);
@@ -114,12 +138,13 @@ int inspect_prepared(const std::filesystem::path& path, bool json) {
   facts.list("outputs", tensors_text(manifest->outputs));
   facts.text("preprocess", preprocess_text(manifest->preprocess));
   facts.number("labels", static_cast<std::int64_t>(manifest->labels.size()));
+  if (!manifest->labels.empty()) facts.names("label_names", manifest->labels, 20);
   if (!manifest->keypoints.empty()) facts.list("keypoints", manifest->keypoints);
-  facts.text("threshold", str_format("{:.6g}", manifest->threshold));
-  facts.text("iou_threshold", str_format("{:.6g}", manifest->iou_threshold));
+  facts.real("threshold", manifest->threshold);
+  facts.real("iou_threshold", manifest->iou_threshold);
   if (manifest->family == "db-text") {
-    facts.text("pixel_threshold", str_format("{:.6g}", manifest->pixel_threshold));
-    facts.text("unclip_ratio", str_format("{:.6g}", manifest->unclip_ratio));
+    facts.real("pixel_threshold", manifest->pixel_threshold);
+    facts.real("unclip_ratio", manifest->unclip_ratio);
   }
   if (manifest->task == "classification" || manifest->task == "semantic-segmentation" ||
       manifest->task == "text-recognition") {

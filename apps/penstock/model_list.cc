@@ -2,8 +2,10 @@
 //
 // penstock model list: the prepared models, and the recipes that can be fetched. Says of a broken
 // model what is wrong with it, a wrong hash too.
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "apps/penstock/commands.h"
 #include "apps/penstock/messages.h"
@@ -22,11 +24,14 @@ int list(const std::string& explicit_folder) {
   for (const std::string& name : prepared) {
     const auto manifest = load_manifest(folder / name);
     say(manifest ? str_format("  {:<24} {:<22} {:<20} {}", name, manifest->task, manifest->family,
-                              manifest->licence)
+                              short_licence(manifest->licence))
                  : str_format("  {:<24} broken: {}", name, manifest.error().message()));
   }
-  const auto recipes = recipe_names();
-  say(str_format("penstock model fetch NAME knows:{}", recipes.empty() ? " none" : ""));
+  auto recipes = recipe_names();
+  std::erase_if(recipes,
+                [&](const std::string& name) { return std::ranges::contains(prepared, name); });
+  say(str_format("penstock model fetch NAME knows{}:{}", prepared.empty() ? "" : ", beside these",
+                 recipes.empty() ? " none" : ""));
   for (const std::string& name : recipes) say("  " + name);
   return kExitOk;
 }

@@ -39,8 +39,12 @@ std::string list_of(const std::vector<std::string>& names) {
 
 fs::path recipes_folder() {
   std::error_code error;
-  for (const char* folder : {PENSTOCK_RECIPES_INSTALLED, PENSTOCK_RECIPES_SOURCE}) {
-    if (fs::exists(fs::path(folder) / "fetch.py", error)) return folder;
+  // An installation may have been moved, or made with another prefix than the build knows.
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  for (const fs::path& folder :
+       {program.parent_path() / "../share/penstock/models", fs::path(PENSTOCK_RECIPES_INSTALLED),
+        fs::path(PENSTOCK_RECIPES_SOURCE)}) {
+    if (fs::exists(folder / "fetch.py", error)) return folder.lexically_normal();
   }
   return {};
 }
@@ -52,6 +56,18 @@ std::vector<std::string> recipe_names() {
 
 std::vector<std::string> prepared_names(const fs::path& models) {
   return folders_with(models, "manifest.json");
+}
+
+std::string short_licence(const std::string& licence) {
+  constexpr std::size_t kLongest = 60;
+  const std::size_t confidence = licence.find(" (");
+  const std::size_t reasons =
+      confidence == licence.npos ? licence.npos : licence.find(": ", confidence);
+  if (reasons != licence.npos) return short_licence(licence.substr(0, reasons) + ")");
+  if (licence.size() <= kLongest) return licence;
+  std::size_t cut = kLongest;
+  while (cut > 0 && (static_cast<unsigned char>(licence[cut]) & 0xC0) == 0x80) --cut;
+  return licence.substr(0, cut) + "...";
 }
 
 Result<fs::path> find_named_model(const std::string& name_or_path, const fs::path& models) {

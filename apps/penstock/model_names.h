@@ -23,4 +23,7 @@ std::vector<std::string> prepared_names(const std::filesystem::path& models);
 Result<std::filesystem::path> find_named_model(const std::string& name_or_path,
                                                const std::filesystem::path& models);
 
+/// "Apache-2.0 (medium)" of a manifest's licence: without the reasons, which `model inspect` tells.
+std::string short_licence(const std::string& licence);
+
 }  // namespace penstock

@@ -162,11 +162,25 @@ TEST_F(ModelFilesTest, GivenAWrongName_WhenAskedFor_ThenTheNamesThereAreAreTold)
   const Ended list = model({"list"});
   EXPECT_EQ(list.code, 0) << list.err;
   EXPECT_THAT(list.out, AllOf(HasSubstr("squares"), HasSubstr("detection"), HasSubstr("yolov8"),
-                              HasSubstr("MIT"), HasSubstr("movenet-lightning")));
+                              HasSubstr("MIT (given by who prepared the model)"),
+                              HasSubstr("movenet-lightning")));
+  // What is prepared is not told as something to be fetched, and reasons are for `inspect`.
+  ASSERT_EQ(prepare({"--name", "movenet-lightning", "--licence", "MIT"}).code, 0);
+  const std::filesystem::path manifest = models_ + "/movenet-lightning/manifest.json";
+  std::string text = read_text(manifest);
+  const std::string word = "given by who prepared the model";
+  text.replace(text.find(word), word.size(), "medium: its author says so");
+  std::ofstream(manifest) << text;
+  const std::string both = model({"list"}).out;
+  EXPECT_THAT(both, AllOf(HasSubstr(" MIT (medium)\n"), HasSubstr("beside these"),
+                          Not(HasSubstr("author says"))));
+  EXPECT_EQ(both.find("movenet-lightning"), both.rfind("movenet-lightning")) << both;
+  EXPECT_THAT(model({"inspect", "movenet-lightning"}).out, HasSubstr("author says so"));
   const Ended wrong = model({"inspect", "triangles"});
   EXPECT_EQ(wrong.code, 66);
-  EXPECT_THAT(wrong.err, AllOf(HasSubstr("prepared: squares"), HasSubstr("knows: blazeface-back, "),
-                               Not(HasSubstr("fetch triangles"))));
+  EXPECT_THAT(wrong.err,
+              AllOf(HasSubstr("prepared: movenet-lightning, squares"),
+                    HasSubstr("knows: blazeface-back, "), Not(HasSubstr("fetch triangles"))));
   EXPECT_THAT(model({"inspect", "nanodet"}).err, HasSubstr("penstock model fetch nanodet"));
   const Ended bare = run_penstock({"run", "--model", onnx_, "--source", "no.mp4"});
   EXPECT_EQ(bare.code, 64);

@@ -86,13 +86,18 @@ TEST_F(ModelToolsTest, GivenAPreparedModel_WhenInspected_ThenItsManifestIsTold) 
   ASSERT_EQ(prepare({"--licence", "MIT"}).code, 0);
   const Ended text = model({"inspect", "squares"});
   ASSERT_EQ(text.code, 0) << text.err;
-  EXPECT_THAT(text.out, AllOf(HasSubstr("yolov8"), HasSubstr("detection"), HasSubstr("MIT")));
+  EXPECT_THAT(text.out, AllOf(HasSubstr("yolov8"), HasSubstr("detection"), HasSubstr("MIT"),
+                              HasSubstr("label_names    red, green, blue\n")));
   const Ended json = model({"inspect", "squares", "--json"});
   ASSERT_EQ(json.code, 0) << json.err;
   simdjson::dom::parser parser;
   const auto root = parser.parse(json.out);
   EXPECT_EQ(std::string_view(root["family"]), "yolov8");
   EXPECT_EQ(std::int64_t(root["labels"]), 3);
+  EXPECT_EQ(std::string_view(root["label_names"].at(2)), "blue");
+  EXPECT_EQ(root["label_names"].get_array().size(), 3u);
+  EXPECT_DOUBLE_EQ(double(root["threshold"]), 0.25);
+  EXPECT_DOUBLE_EQ(double(root["iou_threshold"]), 0.45);
   EXPECT_TRUE(bool(root["hashes_match"]));
   // A hash that is another ends it.
   std::ofstream(models_ + "/squares/model.onnx", std::ios::app) << "x";
@@ -150,7 +155,12 @@ TEST_F(ModelToolsTest, GivenADynamicBatch_WhenBenched_ThenEveryPolicyAndBatchIsM
                    std::to_string(std::int64_t(run["batch"])));
     EXPECT_GE(std::int64_t(run["frames"]), 1);
     EXPECT_GT(double(run["frames_per_second"]), 0);
-    EXPECT_GE(double(run["p99_ms"]), double(run["median_ms"]));
+    // A tail is told only where runs enough lie in it.
+    for (const auto& [key, least] : {std::pair("p95_ms", 40), std::pair("p99_ms", 200)}) {
+      const auto tail = run[key];
+      EXPECT_EQ(tail.error() == simdjson::SUCCESS, std::int64_t(run["frames"]) >= least) << key;
+      if (tail.error() == simdjson::SUCCESS) EXPECT_GE(double(tail), double(run["median_ms"]));
+    }
     EXPECT_GT(double(run["median_ms"]), 0);
   }
   EXPECT_THAT(runs, testing::ElementsAre("latency 1", "latency 4", "latency 8", "throughput 1",

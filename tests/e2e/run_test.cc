@@ -292,8 +292,8 @@ TEST(Program, GivenVersionAndHelp_WhenAsked_ThenTheyAnswerWithZero) {
 
 TEST(Program, GivenDoctor_WhenAsked_ThenItNamesWhatMatters) {
   const Ended ended = run_penstock({"doctor"});
-  for (const char* text :
-       {"Processor", "GStreamer", "peninfer", "ONNX Runtime", "Models", "Devices", "Disk"}) {
+  for (const char* text : {"Processor", "GStreamer", "peninfer", "pentrack", "penzone", "penmux",
+                           "pendemux", "ONNX Runtime", "Models", "Devices", "Disk"}) {
     EXPECT_NE(ended.out.find(text), std::string::npos) << text;
   }
   const bool lacks = ended.out.find("LACKS") != std::string::npos;
