@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "penstock/pipeline/bus_error.h"
 
-#include <cerrno>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -106,10 +105,11 @@ BusError read_bus_error(GstMessage* message, const Source& source, const std::st
     const std::string reason = reason_of(debug);
     if (!reason.empty()) text += str_format(" ({})", reason);
   }
-  // rtspsrc says the same "Could not open resource" of every address that does not answer.
+  // rtspsrc's text is "Could not open resource"; that nobody was there it says in the debug text
+  // only, and not why.
   if (error->domain == GST_RESOURCE_ERROR && debug != nullptr &&
-      std::string_view(debug).contains(g_strerror(ECONNREFUSED))) {
-    text += " (connection refused: nothing listens at that address and port)";
+      std::string_view(debug).contains("Failed to connect")) {
+    text += " No connection: is the host up, and does something listen at that port?";
   }
   g_error_free(error);
   g_free(debug);
