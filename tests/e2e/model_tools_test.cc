@@ -159,7 +159,8 @@ TEST_F(ModelToolsTest, GivenADynamicBatch_WhenBenched_ThenEveryPolicyAndBatchIsM
     for (const auto& [key, least] : {std::pair("p95_ms", 40), std::pair("p99_ms", 200)}) {
       const auto tail = run[key];
       EXPECT_EQ(tail.error() == simdjson::SUCCESS, std::int64_t(run["frames"]) >= least) << key;
-      if (tail.error() == simdjson::SUCCESS) EXPECT_GE(double(tail), double(run["median_ms"]));
+      if (tail.error() != simdjson::SUCCESS) continue;
+      EXPECT_GE(double(tail), double(run["median_ms"]));
     }
     EXPECT_GT(double(run["median_ms"]), 0);
   }
