@@ -14,38 +14,6 @@
 namespace penstock {
 namespace {
 
-bool starts_with_scheme(std::string_view text, std::string_view scheme) {
-  return text.substr(0, scheme.size()) == scheme;
-}
-
-/// Where an address has its password, as offsets; empty when it has none.
-struct Span {
-  std::size_t begin = 0;
-  std::size_t end = 0;
-};
-
-Span password_in(std::string_view address) {
-  const std::size_t scheme = address.find("://");
-  if (scheme == std::string_view::npos) return {};
-  const std::size_t begin = scheme + 3;
-  const std::size_t colon = address.find(':', begin);
-  std::size_t authority = address.find_first_of("/?#", begin);
-  if (authority == std::string_view::npos) authority = address.size();
-  std::size_t at = address.substr(0, authority).rfind('@');
-  if (at == std::string_view::npos || at < begin) {
-    // "user:pass/word@host": a "/" that should have been written as %2F. Told from "host:554/a@b"
-    // by what follows the colon.
-    if (colon >= authority) return {};
-    const std::string_view port = address.substr(colon + 1, authority - colon - 1);
-    const bool is_port =
-        !port.empty() && port.find_first_not_of("0123456789") == std::string_view::npos;
-    if (is_port || address[begin] == '[') return {};
-    at = address.rfind('@');
-    if (at == std::string_view::npos || at < authority) return {};
-  }
-  return colon < at ? Span{colon + 1, at} : Span{};
-}
-
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
   for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
     text.replace(at, from.size(), to);
@@ -226,25 +194,17 @@ std::string_view package_of(std::string_view factory) {
   for (std::string_view bad : {"openh264enc", "h264parse", "objectdetectionoverlay"}) {
     if (factory == bad) return "gstreamer1.0-plugins-bad";
   }
-  for (std::string_view good : {"rtspsrc", "mp4mux", "jpegenc"}) {
+  for (std::string_view good : {"rtspsrc", "mp4mux", "jpegenc", "v4l2src"}) {
     if (factory == good) return "gstreamer1.0-plugins-good";
   }
-  if (factory == "peninfer") return "penstock's plugin";
+  if (factory.starts_with("pen")) return "penstock's plugin";
   return "gstreamer1.0-plugins-base";
 }
 
 }  // namespace
 
-std::string without_password(std::string_view address) {
-  std::string text(address);
-  const Span password = password_in(address);
-  if (password.end > password.begin)
-    text.replace(password.begin, password.end - password.begin, "***");
-  return text;
-}
-
 std::string without_password_of(const Source& source, std::string text) {
-  const Span password = password_in(source.address);
+  const PasswordSpan password = password_in(source.address);
   if (password.end == password.begin) return text;
   // With the user's name and the "@", however the rest of the address is written; then alone,
   // unless that would strike out half of every message.
@@ -258,14 +218,14 @@ std::string without_password_of(const Source& source, std::string text) {
 
 Result<Source> parse_source(std::string_view text) {
   if (text.empty()) return fail(ErrorKind::kInvalidArgument, "the source is empty");
-  if (starts_with_scheme(text, "rtsp://") || starts_with_scheme(text, "rtsps://")) {
+  if (is_rtsp_address(text)) {
     Source source;
     source.kind = SourceKind::kRtsp;
     source.text = without_password(text);
     source.address = text;
     return source;
   }
-  if (starts_with_scheme(text, "file://")) {
+  if (text.starts_with("file://")) {
     GError* error = nullptr;
     gchar* path = g_filename_from_uri(std::string(text).c_str(), nullptr, &error);
     if (path == nullptr) {
@@ -338,8 +298,13 @@ Result<GstElement*> make_decoder(const Source& source) {
     return element;
   }
   const bool file = source.kind == SourceKind::kFile;
+  const bool device = source.kind == SourceKind::kDevice;
   const bool pipe = source.pipe.is_valid();
-  auto input = make_element(pipe ? "fdsrc" : file ? "filesrc" : "rtspsrc", "source");
+  auto input = make_element(pipe     ? "fdsrc"
+                            : file   ? "filesrc"
+                            : device ? "v4l2src"
+                                     : "rtspsrc",
+                            "source");
   if (!input) return input;
   auto decode = make_element("decodebin3", "decode");
   if (!decode) {
@@ -366,6 +331,9 @@ Result<GstElement*> make_decoder(const Source& source) {
     } else {
       g_object_set(*input, "location", source.file.c_str(), nullptr);
     }
+    gst_element_link(*input, *decode);
+  } else if (device) {
+    g_object_set(*input, "device", source.file.c_str(), nullptr);
     gst_element_link(*input, *decode);
   } else {
     // TCP: the analytics want every frame; a lost packet costs until the next key frame.

@@ -20,12 +20,14 @@
 #include "penstock/base/error.h"
 #include "penstock/base/unique_fd.h"
 #include "penstock/media/geometry.h"
+#include "penstock/pipeline/source_address.h"
 
 namespace penstock {
 
 enum class SourceKind {
   kFile,
   kRtsp,
+  kDevice,   ///< A V4L2 camera.
   kElement,  ///< A caller's own element with a "src" pad that gives raw video (tests, benchmarks).
 };
 
@@ -33,14 +35,10 @@ struct Source {
   SourceKind kind = SourceKind::kFile;
   std::string text;            ///< What people and files get to see: as given, a password as "***".
   std::string address;         ///< kRtsp: as given. For rtspsrc alone, it may hold a password.
-  std::filesystem::path file;  ///< kFile.
+  std::filesystem::path file;  ///< kFile, kDevice.
   UniqueFd pipe;               ///< kFile that can make a reader wait (FIFO, character device).
   std::function<GstElement*()> make_element;  ///< kElement: a floating reference.
 };
-
-/// An address without its password: "rtsp://user:***@host/stream". What is wrong with an address
-/// may be its password, so that of a malformed one goes, too. Text without "://" stays as it is.
-std::string without_password(std::string_view address);
 
 /// `text` by somebody who knows the source's address (GStreamer) without the password.
 std::string without_password_of(const Source& source, std::string text);
@@ -53,9 +51,9 @@ Result<Source> parse_source(std::string_view text);
 /// so, as none was chosen.
 inline constexpr const char* kSourceEmpty = "penstock-source-empty";
 
-/// A floating bin for kFile and kRtsp whose "pad-added" gives video pads only; for kElement the
-/// caller's element. kUnsupported names a GStreamer element that is not installed. `source` must
-/// outlive it.
+/// A floating bin for kFile, kRtsp and kDevice whose "pad-added" gives video pads only; for
+/// kElement the caller's element. kUnsupported names a GStreamer element that is not installed.
+/// `source` must outlive it.
 Result<GstElement*> make_decoder(const Source& source);
 
 /// No frame has more; 8 bytes a pixel in decoder and converter are 2 GiB.
