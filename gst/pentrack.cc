@@ -32,6 +32,7 @@ enum Property : guint {
   kMaxMissedFrames,
   kPredictedFrames,
   kMaxTracks,
+  kFirstId,
 };
 
 }  // namespace
@@ -115,6 +116,9 @@ bool set_option(TrackerOptions& options, guint id, const GValue* value) {
     case kMaxTracks:
       options.max_tracks = g_value_get_uint(value);
       return true;
+    case kFirstId:
+      options.first_id = g_value_get_int64(value);
+      return true;
     default:
       return false;
   }
@@ -138,6 +142,8 @@ bool get_option(const TrackerOptions& options, guint id, GValue* value) {
       return g_value_set_uint(value, static_cast<guint>(options.predicted_frames)), true;
     case kMaxTracks:
       return g_value_set_uint(value, static_cast<guint>(options.max_tracks)), true;
+    case kFirstId:
+      return g_value_set_int64(value, options.first_id), true;
     default:
       return false;
   }
@@ -200,6 +206,11 @@ void install_properties(GObjectClass* klass) {
             0, 1000, static_cast<guint>(initial.predicted_frames));
   add_count(kMaxTracks, "max-tracks", "Tracks", "Most tracks at a time; further objects get no id",
             1, 4096, static_cast<guint>(initial.max_tracks));
+  g_object_class_install_property(
+      klass, kFirstId,
+      g_param_spec_int64("first-id", "First id",
+                         "The first track's id: where an earlier element of the source left off", 1,
+                         gint64{1} << 62, initial.first_id, kReadyProperty));
 }
 
 }  // namespace

@@ -279,7 +279,7 @@ TEST(L01, GivenPentracksProperties_WhenListed_ThenTheyAreTheDocumentedOnes) {
       GST_ELEMENT(gst_object_ref_sink(gst_element_factory_make("pentrack", nullptr))));
   const std::set<std::string> expected{"sure-score",       "unsure-score",   "match-iou",
                                        "unsure-match-iou", "confirm-frames", "max-missed-frames",
-                                       "predicted-frames", "max-tracks"};
+                                       "predicted-frames", "max-tracks",     "first-id"};
   std::set<std::string> found;
   for (GParamSpec* property : own_properties(element.get())) {
     found.insert(property->name);

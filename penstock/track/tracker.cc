@@ -315,7 +315,7 @@ class ByteTracker final : public Tracker {
   const TrackerOptions options_;
   std::vector<Track> tracks_;
   std::vector<TrackTimes> times_;  ///< Of the answer, by index.
-  std::int64_t next_id_ = 1;
+  std::int64_t next_id_ = options_.first_id;
   bool seen_picture_ = false;
   Evidence came_true_;               ///< Beginners that were detected again at once.
   std::vector<Evidence> came_back_;  ///< Tracks missed for index + 1 frames, seen again soon.
@@ -361,6 +361,10 @@ Result<std::unique_ptr<Tracker>> Tracker::create(const TrackerOptions& options) 
   if (options.max_tracks < 1 || options.max_tracks > kMostTracks) {
     return fail(ErrorKind::kInvalidArgument, str_format("{} tracks at most is not within 1..{}",
                                                         options.max_tracks, kMostTracks));
+  }
+  if (options.first_id < 1 || options.first_id > std::int64_t{1} << 62) {
+    return fail(ErrorKind::kInvalidArgument,
+                str_format("a first id of {} is not within 1..2^62", options.first_id));
   }
   return std::make_unique<ByteTracker>(options);
 }

@@ -37,6 +37,7 @@ struct TrackerOptions {
   int max_missed_frames = 30;    ///< A track without detections lives on for as long.
   int predicted_frames = 3;      ///< And may be told at its predicted place for as long, 0..1000.
   std::size_t max_tracks = 512;  ///< 1..4096; further detections get no id.
+  std::int64_t first_id = 1;     ///< 1..2^62: where an earlier tracker of the source left off.
 };
 
 /// The frame that a call is about; `time` is told back in TrackTimes and decides nothing.

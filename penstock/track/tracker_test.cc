@@ -170,6 +170,12 @@ TEST_F(G04, GivenAReset_WhenTheNextStreamBegins_ThenNoIdComesBack) {
   EXPECT_GT(update({person(300, 100)})[0].track_id, id);
 }
 
+TEST_F(G04, GivenAFirstId_WhenTracksBegin_ThenIdsGoOnFromIt) {
+  tracker_ = Tracker::create({.first_id = 42}).value();
+  EXPECT_EQ(update({person(300, 100)})[0].track_id, 42);
+  EXPECT_EQ(update({person(300, 100), person(700, 100)})[1].track_id, 43);
+}
+
 TEST_F(G04, GivenFramesWithoutDetection_WhenPredicted_ThenTheBoxesAreInBetween) {
   std::int64_t id = 0;
   for (int frame = 0; frame < 60; ++frame) {
@@ -232,6 +238,7 @@ TEST(TrackerOptions, GivenOptionsOutOfRange_WhenCreated_ThenTheyAreNamed) {
               HasSubstr("3 predicted frames are more than the 2 missed"));
   EXPECT_THAT(refusal({.predicted_frames = 1001}), HasSubstr("predicted frames 1001"));
   EXPECT_THAT(refusal({.max_tracks = 0}), HasSubstr("0 tracks"));
+  EXPECT_THAT(refusal({.first_id = 0}), HasSubstr("first id of 0"));
 }
 
 /// Least figures on generated crowds, well below what is measured (bench track) and above what
