@@ -76,6 +76,7 @@ int run_program(int argc, char** argv) {
     commands.emplace_back(app.get_subcommand(name), std::move(command));
   };
   add("run", penstock::add_run);
+  add("check", penstock::add_check);
   add("doctor", penstock::add_doctor);
   add("model", penstock::add_model);
 

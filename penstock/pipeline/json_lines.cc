@@ -32,8 +32,12 @@ Result<std::unique_ptr<JsonLinesWriter>> JsonLinesWriter::create(const std::file
 }
 
 Result<void> JsonLinesWriter::write(const FrameResult& frame) {
+  return write_line(to_json_line(frame));
+}
+
+Result<void> JsonLinesWriter::write_line(std::string_view line) {
   if (failed_) return std::unexpected(*failed_);
-  buffer_ += to_json_line(frame);
+  buffer_ += line;
   buffer_ += '\n';
   ++lines_;
   if (buffer_.size() < kFlushBytes && clock_.now() - flushed_ < kFlushAge) return {};

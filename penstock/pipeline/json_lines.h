@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "penstock/base/clock.h"
 #include "penstock/base/error.h"
@@ -25,6 +26,8 @@ class JsonLinesWriter {
                                                          FileOps& files = FileOps::system(),
                                                          Clock& clock = Clock::system());
   Result<void> write(const FrameResult& frame);
+  /// A line of the caller's own, without its end.
+  Result<void> write_line(std::string_view line);
   /// Writes what is buffered and syncs regular files; kIo for one that was deleted meanwhile.
   /// Called once; nothing is written after it.
   Result<void> close();

@@ -17,32 +17,6 @@ namespace {
 // openh264's default of 128 kbit/s smears a street scene; 0.2 bits a pixel keeps labels readable.
 constexpr double kBitsPerPixel = 0.2;
 
-Result<void> set_property(GstElement* element, const std::string& name, const std::string& value) {
-  GObjectClass* type = G_OBJECT_GET_CLASS(element);
-  const GParamSpec* spec = g_object_class_find_property(type, name.c_str());
-  if (spec == nullptr) {
-    return fail(ErrorKind::kInvalidArgument, str_format("peninfer has no property '{}'", name));
-  }
-  GValue given = G_VALUE_INIT;
-  g_value_init(&given, spec->value_type);
-  // A path may be any bytes, which GStreamer's reading of text drops when they are not UTF-8.
-  const bool is_text = spec->value_type == G_TYPE_STRING;
-  if (is_text) g_value_set_string(&given, value.c_str());
-  const bool read = is_text || gst_value_deserialize(&given, value.c_str());
-  if (read) g_object_set_property(G_OBJECT(element), name.c_str(), &given);
-  g_value_unset(&given);
-  bool arrived = read;
-  if (is_text) {
-    gchar* text = nullptr;
-    g_object_get(element, name.c_str(), &text, nullptr);
-    arrived = text != nullptr ? value == text : value.empty();
-    g_free(text);
-  }
-  if (arrived) return {};
-  return fail(ErrorKind::kInvalidArgument,
-              str_format("peninfer does not take '{}' for its property '{}'", value, name));
-}
-
 void link_decoded(GstElement*, GstPad* pad, gpointer head) {
   if (!gst_pad_is_linked(GST_PAD(head))) gst_pad_link(pad, GST_PAD(head));
 }
@@ -107,6 +81,21 @@ Result<void> check_encoder(const VideoShape& shape) {
 
 }  // namespace
 
+ElementSettings infer_settings(const RunOptions& options) {
+  ElementSettings infer{"peninfer", "infer"};
+  infer.properties = {
+      {"model", options.model.string()}, {"device", options.device}, {"policy", options.policy}};
+  if (options.threshold) {
+    infer.properties.emplace_back("threshold", str_format("{}", *options.threshold));
+  }
+  if (options.iou_threshold) {
+    infer.properties.emplace_back("iou-threshold", str_format("{}", *options.iou_threshold));
+  }
+  infer.properties.insert(infer.properties.end(), options.properties.begin(),
+                          options.properties.end());
+  return infer;
+}
+
 RunGraph::~RunGraph() {
   if (pipeline_ == nullptr) return;
   gst_element_set_state(pipeline_, GST_STATE_NULL);
@@ -121,7 +110,7 @@ Result<std::unique_ptr<RunGraph>> RunGraph::build(const RunOptions& options) {
   graph->pipeline_ = gst_pipeline_new("run");
   gst_object_ref_sink(graph->pipeline_);
   PENSTOCK_TRY(graph->add_infer(options));
-  PENSTOCK_TRY(graph->add_track(options));
+  PENSTOCK_TRY(graph->add_behind(options));
   if (options.video.empty()) {
     auto end = add(graph->pipeline_, "fakesink", "end");
     if (!end) return std::unexpected(std::move(end).error());
@@ -137,36 +126,25 @@ Result<std::unique_ptr<RunGraph>> RunGraph::build(const RunOptions& options) {
     PENSTOCK_TRY(graph->add_video(options));
   }
   PENSTOCK_TRY(graph->add_input(options));
+  if (options.on_built) options.on_built(graph->pipeline_);
   return graph;
 }
 
 Result<void> RunGraph::add_infer(const RunOptions& options) {
-  auto infer = add(pipeline_, "peninfer", "infer");
+  auto infer = add_element(GST_BIN(pipeline_), infer_settings(options));
   if (!infer) return std::unexpected(std::move(infer).error());
   infer_ = *infer;
-  PENSTOCK_TRY(set_property(infer_, "model", options.model.string()));
-  PENSTOCK_TRY(set_property(infer_, "device", options.device));
-  PENSTOCK_TRY(set_property(infer_, "policy", options.policy));
-  if (options.threshold) {
-    PENSTOCK_TRY(set_property(infer_, "threshold", str_format("{}", *options.threshold)));
-  }
-  if (options.iou_threshold) {
-    PENSTOCK_TRY(set_property(infer_, "iou-threshold", str_format("{}", *options.iou_threshold)));
-  }
-  for (const auto& [name, value] : options.properties) {
-    PENSTOCK_TRY(set_property(infer_, name, value));
-  }
   infer_sink_ = gst_element_get_static_pad(infer_, "sink");
   return {};
 }
 
-Result<void> RunGraph::add_track(const RunOptions& options) {
+Result<void> RunGraph::add_behind(const RunOptions& options) {
   analysed_ = infer_;
-  if (options.track) {
-    auto track = add(pipeline_, "pentrack", "track");
-    if (!track) return std::unexpected(std::move(track).error());
-    PENSTOCK_TRY(link(infer_, *track));
-    analysed_ = *track;
+  for (const ElementSettings& settings : options.behind) {
+    auto element = add_element(GST_BIN(pipeline_), settings);
+    if (!element) return std::unexpected(std::move(element).error());
+    PENSTOCK_TRY(link(analysed_, *element));
+    analysed_ = *element;
   }
   analysed_src_ = gst_element_get_static_pad(analysed_, "src");
   return {};

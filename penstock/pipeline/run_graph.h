@@ -3,7 +3,7 @@
 // RunGraph is the GStreamer pipeline of a run:
 //
 //   input (filesrc|rtspsrc ! decodebin3)  [! convert ! filter]
-//     ! infer (peninfer)  [! track (pentrack)]
+//     ! infer (peninfer)  [! pentrack ! penzone ...]
 //     ! end (fakesink)              without video output
 //     ! video (draw (penwatermark) ! draw-convert ! draw-format ! openh264enc
 //              ! h264parse ! mp4mux ! filesink)
@@ -19,6 +19,7 @@
 #include <memory>
 
 #include "penstock/base/error.h"
+#include "penstock/pipeline/element_settings.h"
 #include "penstock/pipeline/run_job.h"
 #include "penstock/pipeline/video_caps.h"
 
@@ -30,6 +31,9 @@ inline constexpr const char* kVideoLost = "penstock-video-lost";
 
 /// What a video output counts on when the source states no rate, in frames a second.
 inline constexpr int kAssumedFrameRate = 25;
+
+/// The peninfer that the options ask for, called "infer".
+ElementSettings infer_settings(const RunOptions& options);
 
 class RunGraph {
  public:
@@ -45,7 +49,7 @@ class RunGraph {
   /// Where decoded frames come in: the sink pad of `convert`, else of `infer`.
   GstPad* head() const { return head_; }
   GstPad* infer_sink() const { return infer_sink_; }
-  /// Where analysed frames leave: the source pad of `track`, else of `infer`.
+  /// Where analysed frames leave: the source pad of the last element behind `infer`, else its own.
   GstPad* analysed_src() const { return analysed_src_; }
   /// After the overlay; null without video output.
   GstPad* drawn() const { return drawn_; }
@@ -67,8 +71,8 @@ class RunGraph {
   GstElement* find_in_input(GstElementFactoryListType types) const;
   Result<void> add_input(const RunOptions& options);
   Result<void> add_infer(const RunOptions& options);
-  /// Behind `infer`, or nothing.
-  Result<void> add_track(const RunOptions& options);
+  /// RunOptions::behind, behind `infer`.
+  Result<void> add_behind(const RunOptions& options);
   Result<void> add_video(const RunOptions& options);
   static GstFlowReturn chain_video(GstPad* pad, GstObject* parent, GstBuffer* buffer);
 

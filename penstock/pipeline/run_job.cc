@@ -77,7 +77,7 @@ class RunJob {
 
   bool start() {
     if (stop_asked()) return false;
-    upstream_ = std::make_unique<UpstreamCopies>();
+    if (options_.count_upstream) upstream_ = std::make_unique<UpstreamCopies>();
     auto graph = RunGraph::build(options_);
     if (!graph) {
       record_.fail(std::move(graph).error(), RunPart::kPipeline);
@@ -241,6 +241,7 @@ class RunJob {
       if (ended) break;
       if (!stopped_) source_end_.watch_demuxer(*graph_);
       if (!stopped_) watch_first_frame(first_frame_by);
+      watch_stall();
       if ((stopped_ || record_.has_failed()) && !closing_) {
         // Before the first frame there is nothing to drain, and EOS would overtake stream-start.
         if (!close_streams()) break;
@@ -269,6 +270,15 @@ class RunJob {
     if (record_.has_failed() || !by.passed(clock_)) return;
     record_.fail(Error(ErrorKind::kDeadline,
                        str_format("source '{}': no frame came in 30 s", options_.source.text)),
+                 RunPart::kSource);
+  }
+
+  void watch_stall() {
+    if (options_.stall_after <= Nanoseconds::zero() || stopped_ || closing_) return;
+    if (record_.silence() < options_.stall_after) return;
+    record_.fail(Error(ErrorKind::kDeadline,
+                       str_format("source '{}': no frame came for {:g} s", options_.source.text,
+                                  std::chrono::duration<double>(options_.stall_after).count())),
                  RunPart::kSource);
   }
 
@@ -317,6 +327,7 @@ class RunJob {
       }
       case GST_MESSAGE_ELEMENT: {
         const GstStructure* structure = gst_message_get_structure(message);
+        if (structure != nullptr && options_.on_message) options_.on_message(structure);
         if (structure != nullptr && gst_structure_has_name(structure, "missing-plugin")) {
           const gchar* name = gst_structure_get_string(structure, "name");
           missing_decoder_ = name != nullptr ? name : "its format";

@@ -24,6 +24,7 @@
 #include "penstock/base/clock.h"
 #include "penstock/base/error.h"
 #include "penstock/base/file_ops.h"
+#include "penstock/pipeline/element_settings.h"
 #include "penstock/pipeline/progress.h"
 #include "penstock/pipeline/run_summary.h"
 #include "penstock/pipeline/source.h"
@@ -49,7 +50,8 @@ struct RunOptions {
   std::optional<float> iou_threshold;
   /// More properties of peninfer, as text ("workers" = "1").
   std::vector<std::pair<std::string, std::string>> properties;
-  bool track = false;    ///< Put pentrack behind peninfer: objects get ids that last.
+  /// Elements behind peninfer, one after the other: pentrack, penzone.
+  std::vector<ElementSettings> behind;
   bool convert = false;  ///< Allow a convert stage for 8-bit formats other than 4:2:0.
 
   std::filesystem::path video;   ///< MP4 with boxes; empty: none.
@@ -63,6 +65,14 @@ struct RunOptions {
   std::function<void(const FrameResult&)> on_frame;
   /// Lines that say what the run is about to do ("plan: ...").
   std::function<void(const std::string&)> on_plan;
+  /// The pipeline is built and in NULL; here what it shares with others is put on it.
+  std::function<void(GstElement*)> on_built;
+  /// Element messages, on the thread that called run().
+  std::function<void(const GstStructure*)> on_message;
+  /// The source fails when no frame came for as long; zero: never.
+  Nanoseconds stall_after{};
+  /// Count the decoder's copies, which one run of a process can at a time.
+  bool count_upstream = true;
   Progress* progress = nullptr;  ///< Must outlive the run.
   /// Becomes readable when the run is to stop early; -1: never.
   int stop_fd = -1;

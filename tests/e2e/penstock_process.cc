@@ -179,9 +179,17 @@ bool PenstockProcess::pump(int timeout_ms) {
   return true;
 }
 
-bool PenstockProcess::await_error_output(const std::string& text) {
+bool PenstockProcess::await_error_output(const std::string& text, int times) {
   const auto end = SteadyClock::now() + std::chrono::minutes(1);
-  while (ended_.err.find(text) == std::string::npos) {
+  const auto shown = [&] {
+    int count = 0;
+    for (std::size_t at = 0; (at = ended_.err.find(text, at)) != std::string::npos;
+         at += text.size()) {
+      ++count;
+    }
+    return count;
+  };
+  while (shown() < times) {
     if (!pump(milliseconds_to(end))) return false;
   }
   return true;

@@ -44,8 +44,9 @@ class PenstockProcess {
   PenstockProcess& operator=(const PenstockProcess&) = delete;
 
   void signal(int number);
-  /// Blocks until stderr has shown `text`; false when the program ended or a minute passed first.
-  bool await_error_output(const std::string& text);
+  /// Blocks until stderr has shown `text` as many times; false when the program ended or a minute
+  /// passed first.
+  bool await_error_output(const std::string& text, int times = 1);
   /// Blocks until it has ended, at most two minutes.
   Ended wait();
 

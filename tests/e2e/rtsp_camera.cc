@@ -40,16 +40,19 @@ void protect(GstRTSPServer* server, GstRTSPMediaFactory* factory, const std::str
 }  // namespace
 
 RtspCamera::RtspCamera(int frames, const std::string& user, const std::string& password)
+    : RtspCamera(str_format("videotestsrc is-live=true num-buffers={} ! "
+                            "video/x-raw,format=I420,width=192,height=192,framerate=100/1 ! "
+                            "openh264enc gop-size=10 ! h264parse ! rtph264pay name=pay0 pt=96",
+                            frames == 0 ? -1 : frames),
+                 user, password) {}
+
+RtspCamera::RtspCamera(const std::string& description, const std::string& user,
+                       const std::string& password)
     : state_(std::make_unique<State>()) {
   gst_rtsp_server_set_address(state_->server, "127.0.0.1");
   gst_rtsp_server_set_service(state_->server, "0");
   GstRTSPMediaFactory* factory = gst_rtsp_media_factory_new();
-  gst_rtsp_media_factory_set_launch(
-      factory, str_format("( videotestsrc is-live=true num-buffers={} ! "
-                          "video/x-raw,format=I420,width=192,height=192,framerate=100/1 ! "
-                          "openh264enc gop-size=10 ! h264parse ! rtph264pay name=pay0 pt=96 )",
-                          frames == 0 ? -1 : frames)
-                   .c_str());
+  gst_rtsp_media_factory_set_launch(factory, str_format("( {} )", description).c_str());
   gst_rtsp_media_factory_set_shared(factory, FALSE);
   if (!user.empty()) protect(state_->server, factory, user, password);
   GstRTSPMountPoints* mounts = gst_rtsp_server_get_mount_points(state_->server);
@@ -78,9 +81,15 @@ RtspCamera::~RtspCamera() {
   g_main_context_unref(state_->context);
 }
 
+int RtspCamera::port() const { return gst_rtsp_server_get_bound_port(state_->server); }
+
 std::string RtspCamera::address(const std::string& credentials) const {
+  return address_at(port(), credentials);
+}
+
+std::string RtspCamera::address_at(int port, const std::string& credentials) const {
   return str_format("rtsp://{}{}127.0.0.1:{}/camera", credentials, credentials.empty() ? "" : "@",
-                    gst_rtsp_server_get_bound_port(state_->server));
+                    port);
 }
 
 }  // namespace penstock::e2e

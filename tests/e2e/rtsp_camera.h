@@ -12,12 +12,18 @@ class RtspCamera {
  public:
   /// `frames` frames and then the end; 0: endless. With a user it asks for the password.
   explicit RtspCamera(int frames, const std::string& user = {}, const std::string& password = {});
+  /// What a gst-launch description shows, which ends in a payloader "pay0".
+  explicit RtspCamera(const std::string& description, const std::string& user = {},
+                      const std::string& password = {});
   ~RtspCamera();
   RtspCamera(const RtspCamera&) = delete;
   RtspCamera& operator=(const RtspCamera&) = delete;
 
   /// With `credentials` ("user:password") before the host.
   std::string address(const std::string& credentials = {}) const;
+  /// At another port, where something stands before it.
+  std::string address_at(int port, const std::string& credentials = {}) const;
+  int port() const;
 
  private:
   struct State;

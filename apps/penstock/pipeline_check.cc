@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/penstock/pipeline_check.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "penstock/base/str_format.h"
+#include "penstock/memory/device_id.h"
+#include "penstock/pipeline/element_settings.h"
+#include "penstock/pipeline/pipeline_source.h"
+
+namespace penstock {
+namespace {
+
+void note(ConfigProblems& problems, TextPlace place, const std::string& where,
+          const Result<void>& outcome) {
+  if (!outcome) add_problem(problems, place, where, outcome.error().message());
+}
+
+/// Every setting by itself, so that each that is not taken is told at its place.
+void check_settings(const std::string& factory, const std::vector<Setting>& settings,
+                    const std::string& path, ConfigProblems& problems) {
+  auto element = make_element(factory.c_str());
+  if (!element) {
+    add_problem(problems, {}, path, element.error().message());
+    return;
+  }
+  gst_object_ref_sink(*element);
+  for (const Setting& setting : settings) {
+    note(problems, setting.place, path.empty() ? setting.name : path + "." + setting.name,
+         set_property(*element, setting.name, setting.value));
+  }
+  gst_object_unref(*element);
+}
+
+void check_tracker(const PipelineSpec& spec, ConfigProblems& problems) {
+  if (!spec.track) return;
+  const std::size_t before = problems.size();
+  check_settings("pentrack", spec.tracker, "track", problems);
+  if (problems.size() != before) return;
+  ElementSettings track{"pentrack", "track"};
+  for (const Setting& setting : spec.tracker) {
+    track.properties.emplace_back(setting.name, setting.value);
+  }
+  note(problems, spec.track_place, "track", try_element(track));
+}
+
+void check_source_at(const PipelineSource& source, const std::string& path,
+                     ConfigProblems& problems) {
+  note(problems, source.place, path, check_source(source));
+  for (const auto& [key, text] :
+       {std::pair{"zones", &source.zones}, std::pair{"lines", &source.lines}}) {
+    if (text->empty()) continue;
+    note(problems, source.place, path + "." + key,
+         try_element({"penzone", "zones", {{key, *text}}}));
+  }
+}
+
+void check_model(const PipelineSpec& spec, const RunModel& model, ConfigProblems& problems) {
+  if (subject_of(model.manifest.task) == Subject::kObjects) return;
+  if (spec.track) {
+    add_problem(problems, spec.track_place, "track",
+                str_format("is for models that find objects; '{}' is of task '{}'",
+                           model.manifest.name, model.manifest.task));
+  }
+}
+
+std::string plan_of(const PipelineSource& source, const PipelineSpec& spec) {
+  std::string line = str_format("source {}: {}", source.name, shown_address(source));
+  if (source.loop) line += ", begun again at its end";
+  if (source.reconnect) {
+    line += str_format(", dialled again when it is lost or gives no frame for {:g} s",
+                       std::chrono::duration<double>(spec.stall_after).count());
+  }
+  if (!source.zones.empty()) line += "; zones " + source.zones;
+  if (!source.lines.empty()) line += "; lines " + source.lines;
+  return line;
+}
+
+}  // namespace
+
+std::optional<CheckedPipeline> check_pipeline(PipelineSpec spec, const std::string& models,
+                                              ConfigProblems& problems) {
+  if (auto device = parse_device_id(spec.device); !device) {
+    add_problem(problems, spec.device_place, "device", device.error().message());
+  }
+  std::optional<RunModel> model;
+  if (!spec.model.empty()) {
+    auto found = find_run_model(spec.model, models);
+    if (found) {
+      model = std::move(*found);
+      check_model(spec, *model, problems);
+    } else {
+      add_problem(problems, spec.model_place, "model", found.error().message());
+    }
+  }
+  check_settings("peninfer", spec.infer, "", problems);
+  check_tracker(spec, problems);
+  for (std::size_t i = 0; i < spec.sources.size(); ++i) {
+    check_source_at(spec.sources[i], str_format("sources[{}]", i), problems);
+  }
+  std::ranges::stable_sort(problems, {}, [](const ConfigProblem& problem) {
+    return std::pair(problem.place.line, problem.place.column);
+  });
+  if (!problems.empty() || !model) return std::nullopt;
+  return CheckedPipeline{std::move(spec), std::move(*model)};
+}
+
+std::vector<std::string> plan_of(const CheckedPipeline& pipeline) {
+  const PipelineSpec& spec = pipeline.spec;
+  std::vector<std::string> lines{str_format("model {} ({}) on {}, one for all sources",
+                                            pipeline.model.manifest.name,
+                                            pipeline.model.manifest.task, spec.device)};
+  for (const PipelineSource& source : spec.sources) lines.push_back(plan_of(source, spec));
+  if (spec.track) lines.emplace_back("objects get track ids, a tracker for each source");
+  if (spec.convert) {
+    lines.emplace_back("other 8-bit formats than 4:2:0 are converted, a copy of every frame");
+  }
+  if (!spec.json.empty()) lines.push_back(str_format("frames to {}", spec.json.string()));
+  if (!spec.events.empty()) lines.push_back(str_format("zone events to {}", spec.events.string()));
+  if (!spec.video.empty()) lines.push_back(str_format("video to {}", spec.video));
+  if (!spec.control.empty()) {
+    lines.push_back(str_format("control at {}{}", spec.control.string(),
+                               spec.stay_open ? ", open until it is stopped" : ""));
+  }
+  return lines;
+}
+
+}  // namespace penstock

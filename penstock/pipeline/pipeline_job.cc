@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "penstock/pipeline/pipeline_job.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <utility>
+
+#include "penstock/base/deadline.h"
+#include "penstock/base/str_format.h"
+#include "penstock/pipeline/output_files.h"
+#include "penstock/pipeline/pipeline_source.h"
+
+namespace penstock {
+
+PipelineJob::PipelineJob(PipelineOptions options)
+    : options_(std::move(options)), wake_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+
+PipelineJob::~PipelineJob() = default;
+
+void PipelineJob::wake() const {
+  const std::uint64_t one = 1;
+  // Fails only when the counter is full: then it is readable anyway.
+  static_cast<void>(::write(wake_fd_.get(), &one, sizeof one) == sizeof one);
+}
+
+void PipelineJob::say(const std::string& line) {
+  const std::lock_guard lock(say_mutex_);
+  if (options_.say) options_.say(line);
+}
+
+void PipelineJob::fail(Error error, RunPart part) {
+  if (outcome_.error) return;
+  outcome_.error = std::move(error);
+  outcome_.failed = part;
+}
+
+PipelineOutcome PipelineJob::execute() {
+  if (open()) loop();
+  return finish();
+}
+
+bool PipelineJob::open() {
+  if (!wake_fd_.is_valid()) {
+    fail(Error(ErrorKind::kExhausted, "no file descriptor is left (ulimit -n)"),
+         RunPart::kPipeline);
+    return false;
+  }
+  for (const PipelineSource& source : options_.spec.sources) {
+    if (auto apart = check_outputs(source); !apart) {
+      fail(std::move(apart).error(), RunPart::kOutputCreate);
+      return false;
+    }
+  }
+  const PipelineSpec& spec = options_.spec;
+  auto log = FrameLog::open(spec.json, spec.events, *options_.files, *options_.clock);
+  if (!log) {
+    fail(std::move(log).error(), RunPart::kOutputCreate);
+    return false;
+  }
+  log_ = std::move(*log);
+  log_->on_failure = [this] { wake(); };
+  auto model = SharedModel::open(options_.make_options());
+  if (!model) {
+    fail(std::move(model).error(), RunPart::kModel);
+    return false;
+  }
+  model_ = std::move(*model);
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = false;
+  }
+  for (const PipelineSource& source : spec.sources) {
+    if (auto started = start(source); !started) {
+      fail(std::move(started).error(), RunPart::kPipeline);
+      return false;
+    }
+  }
+  return true;
+}
+
+/// No output may be a file that is read, or another output.
+Result<void> PipelineJob::check_outputs(const PipelineSource& source) const {
+  const RunOptions model = options_.make_options();
+  const PipelineSpec& spec = options_.spec;
+  const std::filesystem::path video = video_path(spec, source, 1);
+  const std::array<const std::filesystem::path*, 3> outputs{&spec.json, &spec.events, &video};
+  for (const auto* output : outputs) {
+    if (output->empty()) continue;
+    const auto is_read = [output](const std::filesystem::path& file) {
+      return same_file(*output, file);
+    };
+    if (is_read(model.model) || std::ranges::any_of(model.model_files, is_read)) {
+      return penstock::fail(ErrorKind::kInvalidArgument,
+                            str_format("output '{}' is a file of the model", output->string()));
+    }
+    for (const auto* other : outputs) {
+      if (other == output || other->empty() || !is_read(*other)) continue;
+      return penstock::fail(
+          ErrorKind::kInvalidArgument,
+          str_format("outputs '{}' and '{}' are one file", output->string(), other->string()));
+    }
+    std::vector<const PipelineSource*> sources{&source};
+    for (const PipelineSource& other : spec.sources) sources.push_back(&other);
+    for (const PipelineSource* read : sources) {
+      if (read->kind != PipelineSourceKind::kFile || !is_read(read->address)) continue;
+      return penstock::fail(
+          ErrorKind::kInvalidArgument,
+          str_format("output '{}' is the source '{}'", output->string(), read->name));
+    }
+  }
+  return {};
+}
+
+RunnerSurroundings PipelineJob::surroundings(const std::string& name) {
+  RunnerSurroundings around;
+  around.make_options = [this] {
+    RunOptions options = options_.make_options();
+    options.files = options_.files;
+    options.on_built = [this](GstElement* pipeline) { model_->share(pipeline); };
+    return options;
+  };
+  around.log = log_.get();
+  around.clock = options_.clock;
+  around.random = options_.random;
+  around.say = [this, name](const std::string& line) { say(str_format("{}: {}", name, line)); };
+  around.on_end = [this] { wake(); };
+  return around;
+}
+
+Result<void> PipelineJob::start(const PipelineSource& source) {
+  const std::lock_guard lock(mutex_);
+  if (ending_) return penstock::fail(ErrorKind::kCancelled, "the run is ending");
+  if (std::ranges::any_of(entries_, [&source](const Entry& entry) {
+        return entry.runner->name() == source.name;
+      })) {
+    return penstock::fail(ErrorKind::kInvalidArgument,
+                          str_format("there is a source '{}' already", source.name));
+  }
+  if (entries_.size() >= kMaxPipelineSources) {
+    return penstock::fail(ErrorKind::kExhausted,
+                          str_format("there are {} sources, which is all", entries_.size()));
+  }
+  auto runner = SourceRunner::create(source, options_.spec, surroundings(source.name));
+  if (!runner) return std::unexpected(std::move(runner).error());
+  (*runner)->start();
+  entries_.push_back({std::move(*runner)});
+  return {};
+}
+
+Result<void> PipelineJob::add(const PipelineSource& source) {
+  PENSTOCK_TRY(check_source(source));
+  PENSTOCK_TRY(check_outputs(source));
+  PENSTOCK_TRY(check_fits(source));
+  return start(source);
+}
+
+Result<void> PipelineJob::check_fits(const PipelineSource& source) const {
+  const PipelineSpec& spec = options_.spec;
+  if (source.loop && !spec.video.empty()) {
+    return penstock::fail(ErrorKind::kInvalidArgument, "loop would write video files for ever");
+  }
+  if (source.zones.empty() && source.lines.empty()) return {};
+  if (!spec.track) {
+    return penstock::fail(ErrorKind::kInvalidArgument,
+                          "zones and lines need tracks, which the run has not");
+  }
+  return try_element({"penzone", "zones", {{"zones", source.zones}, {"lines", source.lines}}});
+}
+
+Result<void> PipelineJob::remove(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  for (Entry& entry : entries_) {
+    if (entry.runner->name() != name) continue;
+    entry.removed = true;
+    entry.runner->stop();
+    wake();
+    return {};
+  }
+  return penstock::fail(ErrorKind::kNotFound, str_format("there is no source '{}'", name));
+}
+
+std::vector<SourceStatus> PipelineJob::statuses() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<SourceStatus> statuses;
+  for (const Entry& entry : entries_) statuses.push_back(entry.runner->status());
+  return statuses;
+}
+
+bool PipelineJob::reap() {
+  const std::lock_guard lock(mutex_);
+  bool all_over = true;
+  for (auto entry = entries_.begin(); entry != entries_.end();) {
+    const SourceStatus status = entry->runner->status();
+    if (!status.is_over()) all_over = false;
+    if (!status.is_over() || !entry->removed) {
+      ++entry;
+      continue;
+    }
+    entry->runner->join();
+    past_.push_back(status);
+    if (past_.size() > kMaxPast) past_.pop_front();
+    entry = entries_.erase(entry);
+  }
+  return all_over;
+}
+
+void PipelineJob::tell_stats() {
+  for (const SourceStatus& status : statuses()) say(to_stats_line(status));
+}
+
+void PipelineJob::loop() {
+  const Nanoseconds interval = options_.spec.stats_interval;
+  Deadline next_stats = interval > Nanoseconds::zero() ? Deadline::after(*options_.clock, interval)
+                                                       : Deadline::never();
+  while (true) {
+    if (reap() && !options_.spec.stay_open) return;
+    if (log_->has_failed()) return;
+    std::array<pollfd, 2> fds{{{wake_fd_.get(), POLLIN, 0}, {options_.stop_fd, POLLIN, 0}}};
+    ::poll(fds.data(), options_.stop_fd >= 0 ? 2 : 1, 500);
+    std::uint64_t count = 0;
+    // Empty after a time-out.
+    static_cast<void>(::read(wake_fd_.get(), &count, sizeof count) == sizeof count);
+    if ((fds[1].revents & POLLIN) != 0) {
+      outcome_.stopped = true;
+      return;
+    }
+    if (!next_stats.passed(*options_.clock)) continue;
+    tell_stats();
+    next_stats = Deadline::after(*options_.clock, interval);
+  }
+}
+
+PipelineOutcome PipelineJob::finish() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+    for (const Entry& entry : entries_) entry.runner->stop();
+  }
+  // Nothing is added or taken away any more.
+  for (const Entry& entry : entries_) entry.runner->join();
+  outcome_.sources.assign(past_.begin(), past_.end());
+  for (const Entry& entry : entries_) outcome_.sources.push_back(entry.runner->status());
+  entries_.clear();
+  if (log_ != nullptr) {
+    if (auto closed = log_->close(); !closed) {
+      fail(std::move(closed).error(), RunPart::kOutputWrite);
+    }
+  }
+  if (model_ != nullptr) {
+    const RunOptions options = options_.make_options();
+    if (options.read_ledger) outcome_.ledger = options.read_ledger(model_->infer());
+    model_.reset();
+  }
+  for (const SourceStatus& source : outcome_.sources) {
+    if (source.state == SourceState::kFailed && source.error) fail(*source.error, source.failed);
+  }
+  return std::move(outcome_);
+}
+
+}  // namespace penstock

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Several sources in one run, from YAML and from flags.
+#include <string>
+#include <vector>
+
+#include "penstock/base/str_format.h"
+#include "tests/e2e/pipeline_folder.h"
+
+namespace penstock::e2e {
+namespace {
+
+constexpr int kFrames = 24;
+
+class PipelineTest : public PipelineFolder {
+ protected:
+  void SetUp() override {
+    PipelineFolder::SetUp();
+    clip_ = square_mp4(folder_, kFrames).string();
+  }
+  void expect_squares(const std::vector<JsonLine>& lines) {
+    ASSERT_EQ(int(lines.size()), kFrames);
+    for (int n = 0; n < kFrames; ++n) {
+      ASSERT_EQ(lines[std::size_t(n)].objects.size(), 1u) << n;
+      EXPECT_NEAR(lines[std::size_t(n)].objects[0].x, square_left(n), 2) << n;
+    }
+  }
+  std::string clip_;
+};
+
+TEST_F(PipelineTest, GivenTwoFilesAndATestPattern_WhenRun_ThenEachHasItsFramesAndItsVideo) {
+  write_pipeline(str_format("sources:\n"
+                            "  - {{name: one, file: {}}}\n"
+                            "  - {{name: two, file: {}}}\n"
+                            "  - {{name: three, test: {{width: 192, height: 192, frames: 10, "
+                            "live: false}}}}\n",
+                            clip_, clip_),
+                 str_format("  video: \"{}/{{source}}.mp4\"\n", folder_.string()));
+  const Ended ended = run_penstock({"run", yaml_});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  auto lines = lines_by_source();
+  EXPECT_EQ(lines.size(), 3u);
+  expect_squares(lines["one"]);
+  expect_squares(lines["two"]);
+  EXPECT_EQ(lines["three"].size(), 10u);
+  for (const auto& [name, frames] :
+       {std::pair{"one", kFrames}, std::pair{"two", kFrames}, std::pair{"three", 10}}) {
+    const Decoded decoded = decode_file(folder_ / (std::string(name) + ".mp4"));
+    EXPECT_EQ(decoded.error, "");
+    EXPECT_EQ(decoded.frames, frames) << name;
+  }
+  EXPECT_NE(ended.out.find("one     ended            24"), std::string::npos) << ended.out;
+  EXPECT_NE(ended.out.find("memory ledger"), std::string::npos) << ended.out;
+}
+
+TEST_F(PipelineTest, GivenSourcesAsFlags_WhenRun_ThenItIsTheSameJob) {
+  const Ended ended =
+      run_penstock({"run", "--source", clip_, "--source", clip_, "--model", model_, "--out",
+                    "json=" + json_, "--out", "video=" + (folder_ / "{source}.mp4").string()});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  auto lines = lines_by_source();
+  expect_squares(lines["source-0"]);
+  expect_squares(lines["source-1"]);
+  EXPECT_EQ(decode_file(folder_ / "source-1.mp4").frames, kFrames);
+}
+
+TEST_F(PipelineTest, GivenADamagedFile_WhenRun_ThenItFailsAloneAndTheCodeTells) {
+  const std::string bad = (folder_ / "bad.mp4").string();
+  const std::string whole = read_text(clip_);
+  std::ofstream(bad, std::ios::binary) << whole.substr(0, whole.size() / 2);
+  write_pipeline(str_format("sources:\n  - {{name: bad, file: {}}}\n  - {{name: good, file: {}}}\n",
+                            bad, clip_));
+  const Ended ended = run_penstock({"run", yaml_});
+  EXPECT_EQ(ended.code, 65) << ended.err;
+  EXPECT_NE(ended.err.find(bad), std::string::npos) << ended.err;
+  expect_squares(lines_by_source()["good"]);
+  EXPECT_NE(ended.out.find("bad     failed"), std::string::npos) << ended.out;
+}
+
+TEST_F(PipelineTest, GivenALoop_WhenStopped_ThenNumbersAndTimesHaveGoneOn) {
+  write_pipeline(str_format("sources:\n  - {{name: again, file: {}, loop: true}}\n", clip_));
+  PenstockProcess process({"run", yaml_});
+  ASSERT_TRUE(process.await_error_output("again: online", 3)) << process.wait().err;
+  process.signal(SIGTERM);
+  const Ended ended = process.wait();
+  EXPECT_EQ(ended.code, 143) << ended.err;
+  EXPECT_GT(lines_by_source()["again"].size(), std::size_t{2 * kFrames});
+}
+
+TEST_F(PipelineTest, GivenZones_WhenTheSquareMoves_ThenEventsTellOfItAndTheTableCounts) {
+  const std::string events = (folder_ / "events.jsonl").string();
+  write_pipeline(str_format("track: {{sure-score: 0.3, confirm-frames: 1}}\nsources:\n"
+                            "  - name: clip\n    file: {}\n"
+                            "    zones: \"right: 0.5,0 1,0 1,1 0.5,1\"\n"
+                            "    lines: \"middle: 0.5,1 0.5,0\"\n",
+                            clip_),
+                 "  events: " + events + "\n");
+  const Ended ended = run_penstock({"run", yaml_});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  const std::string text = read_text(events);
+  // It goes from left to right three times.
+  EXPECT_NE(text.find("{\"source\":\"clip\",\"event\":\"entered\",\"place\":\"right\""),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("\"event\":\"crossed-forwards\",\"place\":\"middle\""), std::string::npos)
+      << text;
+  EXPECT_NE(ended.out.find("right "), std::string::npos) << ended.out;
+  EXPECT_NE(ended.out.find(" entered "), std::string::npos) << ended.out;
+}
+
+TEST_F(PipelineTest, GivenMistakes_WhenChecked_ThenAllAreToldWithTheirPlacesAndNothingIsMade) {
+  std::ofstream(yaml_) << "model: nothing-like-it\n"
+                          "batch-size: 1000\n"
+                          "track: {sure-score: 0.1, unsure-score: 0.5}\n"
+                          "outputs: {json: "
+                       << json_
+                       << "}\n"
+                          "sources:\n"
+                          "  - {name: a, file: "
+                       << folder_.string()
+                       << "/missing.mp4}\n"
+                          "  - {name: b, file: "
+                       << clip_
+                       << ", zones: \"z: 0,0 1,1\"}\n"
+                          "  - {name: b, file: "
+                       << clip_ << ", speed: 2}\n";
+  for (const char* command : {"check", "run"}) {
+    const Ended ended = run_penstock({command, yaml_});
+    EXPECT_EQ(ended.code, 65) << ended.err;
+    for (const char* start :
+         {":1:8: model: ", ":2:13: batch-size: ", ":3:8: track: ", ":6:5: sources[0]: ",
+          ":7:5: sources[1].zones: ", ":8:5: sources[2].name: 'b' is the name of another"}) {
+      EXPECT_NE(ended.err.find(yaml_ + start), std::string::npos) << start << "\n" << ended.err;
+    }
+    EXPECT_NE(ended.err.find("sources[2].speed: there is no such key"), std::string::npos);
+    EXPECT_FALSE(std::filesystem::exists(json_));
+  }
+}
+
+TEST_F(PipelineTest, GivenAGoodPipeline_WhenChecked_ThenThePlanIsToldAndNothingIsMade) {
+  write_pipeline(
+      str_format("track: true\nsources:\n"
+                 "  - {{name: door, uri: \"rtsp://me:sesame@192.0.2.1/1\"}}\n"
+                 "  - {{name: clip, file: {}}}\n",
+                 clip_));
+  const Ended ended = run_penstock({"check", yaml_});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_NE(ended.out.find("source door: rtsp://me:***@192.0.2.1/1, dialled again"),
+            std::string::npos)
+      << ended.out;
+  EXPECT_NE(ended.out.find("frames to " + json_), std::string::npos) << ended.out;
+  EXPECT_FALSE(std::filesystem::exists(json_));
+}
+
+TEST_F(PipelineTest, GivenWrongCommandLines_WhenRun_ThenTheyAreUsageErrors) {
+  write_pipeline(str_format("sources:\n  - {{name: a, file: {}}}\n", clip_));
+  EXPECT_EQ(run_penstock({"run", yaml_, "--threshold", "0.5"}).code, 64);
+  EXPECT_EQ(run_penstock({"run", "--source", clip_}).code, 64);
+  EXPECT_EQ(run_penstock({"run", "--source", clip_, "--source", clip_, "--model", model_, "--out",
+                          "report=" + (folder_ / "r.html").string()})
+                .code,
+            64);
+  EXPECT_EQ(run_penstock({"run", "--source", clip_, "--source", clip_, "--model", model_, "--out",
+                          "video=" + (folder_ / "v.mp4").string()})
+                .code,
+            64);
+  EXPECT_EQ(run_penstock({"run", (folder_ / "missing.yaml").string()}).code, 66);
+  EXPECT_EQ(run_penstock({"check", folder_.string()}).code, 74);
+}
+
+TEST_F(PipelineTest, GivenAnOutputThatIsASource_WhenRun_ThenTheSourceStays) {
+  const std::string before = read_text(clip_);
+  json_ = clip_;
+  write_pipeline(str_format("sources:\n  - {{name: a, file: {}}}\n", clip_));
+  EXPECT_EQ(run_penstock({"run", yaml_}).code, 64);
+  EXPECT_EQ(read_text(clip_), before);
+  // Also where it would be the video of another source.
+  json_ = (folder_ / "all.jsonl").string();
+  write_pipeline(str_format("sources:\n  - {{name: square, test: {{frames: 1}}}}\n"
+                            "  - {{name: a, file: {}}}\n",
+                            clip_),
+                 str_format("  video: \"{}/{{source}}.mp4\"\n", folder_.string()));
+  ASSERT_EQ(std::filesystem::path(clip_).filename(), "square.mp4");
+  EXPECT_EQ(run_penstock({"run", yaml_}).code, 64);
+  EXPECT_EQ(read_text(clip_), before);
+}
+
+}  // namespace
+}  // namespace penstock::e2e
