@@ -77,6 +77,7 @@ int run_program(int argc, char** argv) {
   };
   add("run", penstock::add_run);
   add("check", penstock::add_check);
+  add("ctl", penstock::add_ctl);
   add("doctor", penstock::add_doctor);
   add("model", penstock::add_model);
 

@@ -65,6 +65,17 @@ bool PipelineJob::open() {
   }
   log_ = std::move(*log);
   log_->on_failure = [this] { wake(); };
+  if (!spec.control.empty()) {
+    // Before the model, which takes seconds: a path that is taken costs nothing.
+    auto control = ControlServer::open(
+        spec.control, [this](std::string_view line) { return answer_control(line, *this); },
+        *options_.clock);
+    if (!control) {
+      fail(std::move(control).error(), RunPart::kPipeline);
+      return false;
+    }
+    control_ = std::move(*control);
+  }
   auto model = SharedModel::open(options_.make_options());
   if (!model) {
     fail(std::move(model).error(), RunPart::kModel);
@@ -81,6 +92,7 @@ bool PipelineJob::open() {
       return false;
     }
   }
+  if (control_ != nullptr) control_->start();
   return true;
 }
 
@@ -237,6 +249,7 @@ void PipelineJob::loop() {
 }
 
 PipelineOutcome PipelineJob::finish() {
+  control_.reset();
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;

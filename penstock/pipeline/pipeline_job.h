@@ -21,6 +21,8 @@
 #include "penstock/base/error.h"
 #include "penstock/base/file_ops.h"
 #include "penstock/base/unique_fd.h"
+#include "penstock/pipeline/control_commands.h"
+#include "penstock/pipeline/control_server.h"
 #include "penstock/pipeline/frame_log.h"
 #include "penstock/pipeline/pipeline_spec.h"
 #include "penstock/pipeline/run_job.h"
@@ -51,12 +53,12 @@ struct PipelineOutcome {
   bool stopped = false;  ///< By stop_fd.
 };
 
-class PipelineJob {
+class PipelineJob final : public ControlTarget {
  public:
   static constexpr std::size_t kMaxPast = 256;
 
   explicit PipelineJob(PipelineOptions options);
-  ~PipelineJob();
+  ~PipelineJob() override;
   PipelineJob(const PipelineJob&) = delete;
   PipelineJob& operator=(const PipelineJob&) = delete;
 
@@ -67,11 +69,11 @@ class PipelineJob {
 
   /// kInvalidArgument for a name that is taken, kExhausted for one source too many, kCancelled when
   /// the run is ending; what check_source() says.
-  Result<void> add(const PipelineSource& source);
+  Result<void> add(const PipelineSource& source) override;
   /// Returns at once; the source finishes what it has accepted. kNotFound.
-  Result<void> remove(const std::string& name);
+  Result<void> remove(const std::string& name) override;
   /// In the order in which they were added.
-  std::vector<SourceStatus> statuses() const;
+  std::vector<SourceStatus> statuses() const override;
 
  private:
   bool open();
@@ -100,6 +102,7 @@ class PipelineJob {
   UniqueFd wake_fd_;
   PipelineOutcome outcome_;  // the loop's
   std::mutex say_mutex_;
+  std::unique_ptr<ControlServer> control_;
 
   mutable std::mutex mutex_;
   std::vector<Entry> entries_;

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `penstock ctl` and a run with a control socket.
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <chrono>
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include "penstock/base/str_format.h"
+#include "penstock/base/unique_fd.h"
+#include "tests/e2e/pipeline_folder.h"
+
+namespace penstock::e2e {
+namespace {
+
+constexpr int kFrames = 12;
+
+class CtlTest : public PipelineFolder {
+ protected:
+  void SetUp() override {
+    PipelineFolder::SetUp();
+    // Short: a socket's path has 107 bytes at most.
+    std::string pattern = "/tmp/penstock-ctl-XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    socket_folder_ = pattern;
+    socket_ = pattern + "/s";
+    clip_ = square_mp4(folder_, kFrames).string();
+    write_pipeline(
+        str_format("control: {}\nstay-open: true\nsources:\n"
+                   "  - {{name: ball, test: {{width: 192, height: 192, rate: 20}}}}\n",
+                   socket_));
+  }
+  void TearDown() override { std::filesystem::remove_all(socket_folder_); }
+
+  Ended ctl(std::vector<std::string> words) const {
+    words.insert(words.begin(), {"ctl", "--socket", socket_});
+    return run_penstock(words);
+  }
+  /// Asks until the answer has `text`; the last answer.
+  std::string await(const std::string& command, const std::string& text) const {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    std::string out;
+    do {
+      out = ctl({command}).out;
+    } while (out.find(text) == std::string::npos && std::chrono::steady_clock::now() < end);
+    return out;
+  }
+  std::string clip_, socket_;
+  std::filesystem::path socket_folder_;
+};
+
+TEST_F(CtlTest, GivenARun_WhenSourcesAreAddedAndRemoved_ThenTheOthersGoOn) {
+  PenstockProcess process({"run", yaml_});
+  ASSERT_TRUE(process.await_error_output("ball: online")) << process.wait().err;
+  Ended answer = ctl({"list"});
+  EXPECT_EQ(answer.code, 0) << answer.err;
+  EXPECT_EQ(answer.out.find("ball "), 0u) << answer.out;
+  EXPECT_NE(answer.out.find(" online "), std::string::npos) << answer.out;
+
+  EXPECT_EQ(ctl({"add", "--name", "clip", "--file", clip_}).code, 0);
+  ASSERT_TRUE(process.await_error_output("clip: online")) << process.wait().err;
+  const std::string stats =
+      await("stats", "\"name\":\"clip\",\"address\":\"" + clip_ +
+                         "\",\"state\":\"ended\",\"sessions\":1,\"frames\":12");
+  EXPECT_NE(stats.find("\"state\":\"ended\""), std::string::npos) << stats;
+
+  answer = ctl({"add", "--name", "ball", "--file", clip_});
+  EXPECT_EQ(answer.code, 65);
+  EXPECT_NE(answer.err.find("there is a source 'ball' already"), std::string::npos) << answer.err;
+  EXPECT_EQ(ctl({"add", "--name", "x", "--file", clip_ + ".missing"}).code, 65);
+  EXPECT_EQ(ctl({"add", "--name", "x/y", "--file", clip_}).code, 65);
+  EXPECT_EQ(ctl({"remove", "nobody"}).code, 65);
+
+  EXPECT_EQ(ctl({"remove", "ball"}).code, 0);
+  const std::string left = await("list", "");
+  EXPECT_EQ(ctl({"remove", "clip"}).code, 0);
+  process.signal(SIGTERM);
+  const Ended ended = process.wait();
+  EXPECT_EQ(ended.code, 128 + SIGTERM) << ended.err;
+  EXPECT_EQ(lines_by_source()["clip"].size(), std::size_t{kFrames});
+  EXPECT_GE(lines_by_source()["ball"].size(), 1u);
+  EXPECT_NE(ended.out.find("ball"), std::string::npos) << "removed, and in the table all the same";
+  EXPECT_FALSE(std::filesystem::exists(socket_));
+}
+
+TEST_F(CtlTest, GivenARunThatWasKilled_WhenStartedAgain_ThenItsSocketIsReplaced) {
+  {
+    PenstockProcess process({"run", yaml_});
+    ASSERT_TRUE(process.await_error_output("ball: online")) << process.wait().err;
+    process.signal(SIGKILL);
+    process.wait();
+  }
+  ASSERT_TRUE(std::filesystem::exists(socket_));
+  EXPECT_EQ(ctl({"list"}).code, 66);
+  PenstockProcess process({"run", yaml_});
+  ASSERT_TRUE(process.await_error_output("ball: online")) << process.wait().err;
+  EXPECT_EQ(ctl({"list"}).code, 0);
+  const Ended second = run_penstock({"run", yaml_});
+  EXPECT_EQ(second.code, 71) << second.err;
+  EXPECT_NE(second.err.find("another process has it"), std::string::npos) << second.err;
+  EXPECT_EQ(ctl({"list"}).code, 0);
+  process.signal(SIGTERM);
+  EXPECT_EQ(process.wait().code, 128 + SIGTERM);
+}
+
+TEST_F(CtlTest, GivenClientsThatSendRubbish_WhenARunGoesOn_ThenOthersAreAnswered) {
+  PenstockProcess process({"run", yaml_});
+  ASSERT_TRUE(process.await_error_output("ball: online")) << process.wait().err;
+  const UniqueFd hostile(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  socket_.copy(address.sun_path, sizeof address.sun_path - 1);
+  ASSERT_EQ(::connect(hostile.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  const std::string rubbish = "\xff\n{\n[[[[\n" + std::string(30'000, '[') + "\nunfinished";
+  ASSERT_EQ(::send(hostile.get(), rubbish.data(), rubbish.size(), MSG_NOSIGNAL),
+            ssize_t(rubbish.size()));
+  EXPECT_EQ(ctl({"list"}).code, 0);
+  process.signal(SIGTERM);
+  EXPECT_EQ(process.wait().code, 128 + SIGTERM);
+}
+
+TEST_F(CtlTest, GivenNoRun_WhenAsked_ThenItIsSaid) {
+  const Ended answer = ctl({"list"});
+  EXPECT_EQ(answer.code, 66);
+  EXPECT_NE(answer.err.find("no run listens there"), std::string::npos) << answer.err;
+  EXPECT_EQ(run_penstock({"ctl", "list"}).code, 64);
+  EXPECT_EQ(ctl({}).code, 64);
+}
+
+}  // namespace
+}  // namespace penstock::e2e
