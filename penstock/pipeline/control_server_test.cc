@@ -177,7 +177,7 @@ TEST_F(ControlServerTest, GivenAClientThatReadsNothing_WhenItsPatienceIsOver_The
   const UniqueFd client = connect();
   ASSERT_EQ(::send(client.get(), "big\n", 4, 0), 4);
   EXPECT_EQ(read(client.get(), 1).at(0), 'x');  // It is being answered.
-  EXPECT_EQ(ask("settled"), "<settled>");  // The server is past what it did for the client.
+  EXPECT_EQ(ask("settled"), "<settled>");       // The server is past what it did for the client.
   clock_.advance(kControlPatience);
   EXPECT_EQ(ask("one"), "<one>");
   // The rest is less than the answer: what lay in the socket, and then the end.
