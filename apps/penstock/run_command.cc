@@ -160,8 +160,7 @@ Command add_run(CLI::App& app) {
   run->add_option("pipeline", flags->pipeline,
                   "A YAML file that says it all, instead of the flags (docs/pipelines.md)");
   run->add_option("--source", flags->sources, "A video file or rtsp:// address; may be repeated")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      ->allow_extra_args(false);
   run->add_option("--model", flags->model, "A model's name, or its manifest.json or folder");
   run->add_option("--models", flags->models, "Folder of prepared models");
   run->add_option("--device", flags->device, "Where frames lie and models run")

@@ -58,15 +58,8 @@ bool PipelineJob::open() {
     }
   }
   const PipelineSpec& spec = options_.spec;
-  auto log = FrameLog::open(spec.json, spec.events, *options_.files, *options_.clock);
-  if (!log) {
-    fail(std::move(log).error(), RunPart::kOutputCreate);
-    return false;
-  }
-  log_ = std::move(*log);
-  log_->on_failure = [this] { wake(); };
   if (!spec.control.empty()) {
-    // Before the model, which takes seconds: a path that is taken costs nothing.
+    // First: where another run has it, no file of that run may be touched.
     auto control = ControlServer::open(
         spec.control, [this](std::string_view line) { return answer_control(line, *this); },
         *options_.clock);
@@ -76,6 +69,13 @@ bool PipelineJob::open() {
     }
     control_ = std::move(*control);
   }
+  auto log = FrameLog::open(spec.json, spec.events, *options_.files, *options_.clock);
+  if (!log) {
+    fail(std::move(log).error(), RunPart::kOutputCreate);
+    return false;
+  }
+  log_ = std::move(*log);
+  log_->on_failure = [this] { wake(); };
   auto model = SharedModel::open(options_.make_options());
   if (!model) {
     fail(std::move(model).error(), RunPart::kModel);
