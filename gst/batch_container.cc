@@ -63,6 +63,10 @@ Error lacks(gsize stream, const char* what) {
   return {ErrorKind::kCorrupt, str_format("stream {} of the container lacks {}", stream, what)};
 }
 
+bool is_flow(GstMiniObject* object) {
+  return GST_IS_BUFFER(object) || GST_IS_EVENT(object) || GST_IS_BUFFER_LIST(object);
+}
+
 Result<void> check_arrays(const GstAnalyticsBatchMeta& batch) {
   if (batch.n_streams > kMostContainerStreams) {
     return std::unexpected(
@@ -83,6 +87,11 @@ Result<void> check_arrays(const GstAnalyticsBatchMeta& batch) {
     }
     for (gsize k = 0; k < stream.n_objects; ++k) {
       if (stream.objects[k] == nullptr) return std::unexpected(lacks(i, "an object"));
+      if (!is_flow(stream.objects[k])) {
+        return std::unexpected(
+            Error(ErrorKind::kCorrupt,
+                  str_format("stream {} of the container has what is neither frame nor event", i)));
+      }
     }
   }
   return {};

@@ -30,7 +30,14 @@ void add(Sum& sum, GstPad* pad) {
   const GstClockTime frame = frame_duration_of(caps.get());
   // Frames without a duration may last for ever.
   if (!GST_CLOCK_TIME_IS_VALID(frame)) return;
-  sum.maximum = std::min(sum.maximum, maximum + frame * sum.own.queue_depth);
+  GstClockTime queued = 0;
+  GstClockTime all = 0;
+  // What can't be counted is no limit.
+  if (__builtin_mul_overflow(frame, GstClockTime{sum.own.queue_depth}, &queued) ||
+      __builtin_add_overflow(maximum, queued, &all)) {
+    return;
+  }
+  sum.maximum = std::min(sum.maximum, all);
 }
 
 }  // namespace

@@ -43,7 +43,13 @@ void OutputSlots::interrupt() {
 
 void OutputSlots::resume() {
   const std::lock_guard lock(mutex_);
-  interrupted_ = false;
+  interrupted_ = ended_;
+}
+
+void OutputSlots::end() {
+  const std::lock_guard lock(mutex_);
+  interrupted_ = ended_ = true;
+  changed_.notify_all();
 }
 
 std::size_t OutputSlots::held() const {

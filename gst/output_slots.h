@@ -39,6 +39,8 @@ class OutputSlots : public std::enable_shared_from_this<OutputSlots> {
   /// Makes both fail, now and until resume().
   void interrupt();
   void resume();
+  /// As interrupt(), and no resume() undoes it: a flush may end while the element stops.
+  void end();
 
   std::size_t held() const;
 
@@ -50,6 +52,7 @@ class OutputSlots : public std::enable_shared_from_this<OutputSlots> {
   std::condition_variable changed_;
   std::size_t held_ = 0;
   bool interrupted_ = false;
+  bool ended_ = false;
 };
 
 }  // namespace penstock::gst

@@ -30,6 +30,7 @@ namespace {
 struct Branch {
   GstPtr<GstPad> pad;
   std::vector<EventPtr> sent;  ///< Sticky events as they were in the container.
+  bool added = false;          ///< To the element.
   bool ended = false;
 };
 
@@ -159,10 +160,11 @@ GstFlowReturn send_object(PenDemux* self, Branch& branch, ObjectPtr object) {
 
 GstFlowReturn send_stream(PenDemux* self, ContainerStream stream) {
   Branch& branch = branch_of(self, stream_id_of(stream));
-  const bool is_new = branch.sent.empty();
   send_sticky(branch, std::move(stream.sticky));
   // With its caps and segment there, so that whoever links it knows what comes.
-  if (is_new) gst_element_add_pad(GST_ELEMENT(self), branch.pad.get());
+  if (!std::exchange(branch.added, true)) {
+    gst_element_add_pad(GST_ELEMENT(self), branch.pad.get());
+  }
   GstFlowReturn flow = GST_FLOW_OK;
   for (ObjectPtr& object : stream.objects) {
     flow = send_object(self, branch, std::move(object));

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "gst/penanalysis_meta.h"
+#include "gst/testing/flush_limit.h"
 #include "gst/testing/lifecycle_fixture.h"
 #include "penstock/base/str_format.h"
 
@@ -146,7 +147,7 @@ TEST_P(L03, GivenRunsInFlight_WhenFlushed_ThenItReturnsAtOnceAndOldFramesNeverLe
   gst_harness_push_event(harness_.get(), gst_event_new_flush_start());
   gst_harness_push_event(harness_.get(), gst_event_new_flush_stop(TRUE));
   const auto flushed = steady_clock::now();
-  EXPECT_LT(flushed - begun, milliseconds(100));
+  EXPECT_LT(flushed - begun, kFlushLimit);
   if (sim_ != nullptr) {
     EXPECT_GT(sim_->jobs_pending(), 0u) << "the run ended: nothing was shown";
   }
@@ -185,7 +186,7 @@ TEST_P(L03, GivenAnUpstreamThatIsBlocked_WhenFlushed_ThenItIsLetGo) {
   const auto begun = steady_clock::now();
   gst_harness_push_event(harness_.get(), gst_event_new_flush_start());
   upstream.join();
-  EXPECT_LT(steady_clock::now() - begun, milliseconds(100));
+  EXPECT_LT(steady_clock::now() - begun, kFlushLimit);
   EXPECT_EQ(last, GST_FLOW_FLUSHING);
   EXPECT_EQ(pushed, 2);
   EXPECT_TRUE(errors().empty());
@@ -217,7 +218,7 @@ TEST_P(L03, GivenRunsInFlight_WhenStopped_ThenReadyComesAtOnceAndTheRunsKeepThei
   }
   const auto begun = steady_clock::now();
   gst_element_set_state(element_, GST_STATE_READY);
-  EXPECT_LT(steady_clock::now() - begun, milliseconds(100));
+  EXPECT_LT(steady_clock::now() - begun, kFlushLimit);
   if (sim_ != nullptr) {
     EXPECT_GT(sim_->live_storages(), 0u);
     let_go();

@@ -295,7 +295,12 @@ GstPad* request_new_pad(GstElement* element, GstPadTemplate* pad_template, const
   gst_pad_set_query_function(pad, sink_query);
   if (choice->mux != nullptr) choice->mux->add(choice->key, choice->name);
   gst_pad_set_active(pad, TRUE);
-  if (gst_element_add_pad(element, pad)) return pad;
+  if (gst_element_add_pad(element, pad)) {
+    // One that was made meanwhile has asked for the pads that there were.
+    const auto now = mux_of(self);
+    if (now != nullptr && now != choice->mux) now->add(choice->key, choice->name);
+    return pad;
+  }
   if (choice->mux != nullptr) choice->mux->remove(choice->key);
   forget_pad(self);
   return nullptr;

@@ -421,6 +421,15 @@ const Hostile kHostile[] = {
        return made;
      },
      "stream 0 of the container lacks an object"},
+    {"AQuery",
+     [] {
+       BufferPtr made = container_of(stream("a"));
+       GstAnalyticsBatchStream& first = gst_buffer_get_analytics_batch_meta(made.get())->streams[0];
+       gst_mini_object_unref(
+           std::exchange(first.objects[0], GST_MINI_OBJECT_CAST(gst_query_new_drain())));
+       return made;
+     },
+     "stream 0 of the container has what is neither frame nor event"},
     {"NoArray",
      [] {
        BufferPtr made = container_of(stream("a"));

@@ -136,7 +136,7 @@ gboolean stop(GstBaseTransform* base) {
 /// Ends the wait of the streaming thread, so that it lets go of its lock.
 GstStateChangeReturn change_state(GstElement* element, GstStateChange transition) {
   if (transition == GST_STATE_CHANGE_PAUSED_TO_READY) {
-    if (const auto slots = slots_of(PEN_WATERMARK(element))) slots->interrupt();
+    if (const auto slots = slots_of(PEN_WATERMARK(element))) slots->end();
   }
   return GST_ELEMENT_CLASS(pen_watermark_parent_class)->change_state(element, transition);
 }

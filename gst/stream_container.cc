@@ -56,6 +56,11 @@ Result<Arrived> ArrivalReader::read(GstBuffer* buffer, const InputFormat& format
                   .position = i,
                   .declared = i < declared.size() ? &declared[i] : nullptr};
     PENSTOCK_TRY(read_stream(stream, arrived));
+    // A stream may begin anew inside, again and again.
+    if (arrived.streams.size() > InferSources::kMaxStreams) {
+      return fail(ErrorKind::kExhausted, str_format("the container begins more than {} streams",
+                                                    InferSources::kMaxStreams));
+    }
   }
   return arrived;
 }

@@ -81,11 +81,13 @@ void StreamMux::remove(Key key) {
   if (stream == nullptr) return;
   stream->leaving = true;
   stream->flushing = false;
-  if (!stream->at_end) {
+  const bool end_waits =
+      std::ranges::any_of(stream->queue, [](const Item& item) { return is_end(item.object); });
+  if (stream->ended) {
+    streams_.erase(key);
+  } else if (!end_waits) {  // Also where a flush has just dropped it.
     stream->at_end = true;
     push(*stream, end_event());
-  } else if (stream->ended) {
-    streams_.erase(key);
   }
   ++changes_;
   filled_.notify_all();

@@ -266,6 +266,17 @@ TEST_F(StreamMuxTest, GivenAFlushOfOneStream_WhenTaken_ThenOnlyItsFramesAreGone)
   EXPECT_EQ(take(), (Told{"sink_0/file(64): 40", "sink_1/file(64): 800"}));
 }
 
+TEST_F(StreamMuxTest, GivenAnEndThatAFlushDropped_WhenTheStreamIsRemoved_ThenItStillEnds) {
+  begin(0);
+  push(0, 0);
+  EXPECT_EQ(take(), (Told{"sink_0/file(64): 0"}));
+  end(0);
+  mux_->flush(0, true);
+  mux_->remove(0);
+  EXPECT_EQ(take(), (Told{"sink_0/file(64): eos"}));
+  EXPECT_EQ(take(), Told{"end"});
+}
+
 TEST_F(StreamMuxTest, GivenSegmentsOfOtherBases_WhenTaken_ThenRunningTimesCountAndNeverGoBack) {
   begin(0);
   push(0, 100);

@@ -31,11 +31,13 @@ class TrackTable {
     Entry& entry = entries_[track];
     entry.seen = frame_;
     if (entries_.size() > kMaxTracks) {
-      // Not the one that has just been made: it has been seen now.
-      entries_.erase(std::ranges::min_element(entries_, {},
-                                              [](const auto& other) { return other.second.seen; }));
+      // Never the one that has just been made, though others may have been seen now as well.
+      const auto age = [track](const auto& other) {
+        return std::pair(other.first == track, other.second.seen);
+      };
+      entries_.erase(std::ranges::min_element(entries_, {}, age));
     }
-    return entries_[track].value;
+    return entry.value;
   }
   std::size_t size() const { return entries_.size(); }
 
