@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "penstock/base/deadline.h"
+#include "penstock/base/log.h"
 #include "penstock/base/str_format.h"
 #include "penstock/pipeline/control_socket.h"
 
@@ -24,6 +25,8 @@ constexpr std::string_view kTooLong =
     "{\"ok\":false,\"error\":\"a line has at most 65536 bytes\"}\n";
 constexpr std::string_view kTooMany =
     "{\"ok\":false,\"error\":\"there are 8 clients, which is all\"}\n";
+
+constexpr Nanoseconds kAcceptAgain = std::chrono::seconds(1);
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
@@ -72,18 +75,26 @@ ControlServer::~ControlServer() {
   if (listener_.is_valid() && inode_of(path_) == inode_) ::unlink(path_.c_str());
 }
 
-void ControlServer::start() {
-  thread_ = std::thread([this] { serve(); });
+Result<void> ControlServer::start() {
+  try {
+    thread_ = std::thread([this] { serve(); });
+  } catch (const std::system_error& error) {
+    return fail(ErrorKind::kExhausted, str_format("control socket '{}': no thread is left: {}",
+                                                  path_.string(), error.what()));
+  }
+  return {};
 }
 
 void ControlServer::serve() {
   while (true) {
     std::array<pollfd, kMaxControlClients + 2> fds{};
     fds[0] = {wake_.get(), POLLIN, 0};
-    fds[1] = {listener_.get(), POLLIN, 0};
+    // A client that can't be taken stays, and would wake this at once, again and again.
+    fds[1] = {clock_.now() < accept_after_ ? -1 : listener_.get(), POLLIN, 0};
     for (std::size_t i = 0; i < clients_.size(); ++i) {
-      // While an answer is under way nothing is read: the client's next line waits in its socket.
-      const short events = clients_[i].out.empty() ? POLLIN : POLLOUT;
+      const short events = !clients_[i].out.empty()   ? POLLOUT
+                           : wants_input(clients_[i]) ? POLLIN
+                                                      : 0;
       fds[i + 2] = {clients_[i].fd.get(), events, 0};
     }
     const bool is_behind = std::ranges::any_of(clients_, has_line);
@@ -94,10 +105,11 @@ void ControlServer::serve() {
       Client& client = clients_[i];
       const short got = fds[i + 2].revents;
       bool keep = !is_too_slow(client);
-      if (keep && (got & (POLLIN | POLLHUP | POLLERR)) != 0 && client.out.empty()) {
+      if (keep && (got & (POLLIN | POLLHUP | POLLERR)) != 0 && wants_input(client)) {
         keep = read(client);
       }
       if (keep && client.out.empty()) answer_line(client);
+      if (client.at_end && client.out.empty() && !has_line(client)) keep = false;
       if (keep && !client.out.empty()) keep = write(client);
       if (!keep) continue;
       if (kept != i) clients_[kept] = std::move(client);
@@ -110,7 +122,15 @@ void ControlServer::serve() {
 
 void ControlServer::accept() {
   UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (!fd.is_valid() || !is_trusted_peer(fd.get())) return;
+  if (!fd.is_valid()) {
+    if (!would_block(errno) && errno != EINTR && errno != ECONNABORTED) {
+      log("control").warn("a client of '{}' waits: {}", path_.string(),
+                          std::generic_category().message(errno));
+      accept_after_ = clock_.now() + kAcceptAgain;
+    }
+    return;
+  }
+  if (!is_trusted_peer(fd.get())) return;
   if (clients_.size() >= kMaxControlClients) {
     std::string text(kTooMany);
     send_some(fd.get(), text);
@@ -125,10 +145,19 @@ bool ControlServer::read(Client& client) {
   std::array<char, 4096> bytes{};
   const ssize_t got = ::recv(client.fd.get(), bytes.data(), bytes.size(), 0);
   if (got < 0) return would_block(errno) || errno == EINTR;
-  if (got == 0) return false;
+  if (got == 0) {
+    client.at_end = true;
+    return true;
+  }
   client.active = clock_.now();
   client.in.append(bytes.data(), std::size_t(got));
   return true;
+}
+
+/// While an answer is under way, or a line waits for one, nothing is read: what the client sends
+/// next waits in its socket.
+bool ControlServer::wants_input(const Client& client) {
+  return client.out.empty() && !client.at_end && client.in.find('\n') == std::string::npos;
 }
 
 /// One line at a time, so that a client with thousands of them leaves room for the others.

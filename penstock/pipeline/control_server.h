@@ -45,15 +45,17 @@ class ControlServer {
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
 
-  void start();
+  /// kExhausted: no thread is left.
+  Result<void> start();
 
  private:
   struct Client {
     UniqueFd fd;
-    std::string in;   ///< At most kMaxControlLine.
+    std::string in;   ///< At most kMaxControlLine and one reading.
     std::string out;  ///< One answer.
     TimePoint active;
     bool closing = false;  ///< Once `out` is gone.
+    bool at_end = false;   ///< It sends no more, and may still take answers.
   };
 
   ControlServer(std::filesystem::path path, Answer answer, Clock& clock)
@@ -66,6 +68,7 @@ class ControlServer {
   bool read(Client& client);
   void answer_line(Client& client);
   bool write(Client& client);
+  static bool wants_input(const Client& client);
   /// That can be answered.
   static bool has_line(const Client& client);
   bool is_too_slow(const Client& client) const;
@@ -77,6 +80,7 @@ class ControlServer {
   UniqueFd wake_;
   std::uint64_t inode_ = 0;  ///< Of the socket's file.
   std::vector<Client> clients_;
+  TimePoint accept_after_{};  ///< No descriptor was left for one more.
   std::thread thread_;
 };
 

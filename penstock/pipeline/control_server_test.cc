@@ -42,7 +42,7 @@ class ControlServerTest : public testing::Test {
         clock_);
     EXPECT_TRUE(server.has_value()) << server.error().message();
     if (!server) return nullptr;
-    (*server)->start();
+    EXPECT_TRUE((*server)->start());
     return std::move(*server);
   }
   ErrorKind refusal() {
@@ -90,6 +90,14 @@ TEST_F(ControlServerTest, GivenSeveralLines_WhenTheyComeTogetherOrInPieces_ThenE
   EXPECT_EQ(read(client.get(), 8), "<a>\n<b>\n");
   ASSERT_EQ(::send(client.get(), "d\n", 2, 0), 2);
   EXPECT_EQ(read(client.get(), 5), "<cd>\n");
+}
+
+TEST_F(ControlServerTest, GivenAClientThatSendsNoMore_WhenItSentLines_ThenEachIsAnswered) {
+  const auto server = start();
+  const UniqueFd client = connect();
+  ASSERT_EQ(::send(client.get(), "a\nb\n", 4, 0), 4);
+  ASSERT_EQ(::shutdown(client.get(), SHUT_WR), 0);
+  EXPECT_EQ(read(client.get()), "<a>\n<b>\n") << "and then it is closed";
 }
 
 TEST_F(ControlServerTest, GivenThousandsOfEmptyLines_WhenSent_ThenEachIsAnswered) {

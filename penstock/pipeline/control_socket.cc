@@ -2,6 +2,7 @@
 #include "penstock/pipeline/control_socket.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -9,10 +10,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <string>
 #include <system_error>
 
+#include "penstock/base/clock.h"
+#include "penstock/base/deadline.h"
 #include "penstock/base/str_format.h"
 
 namespace penstock {
@@ -41,6 +45,8 @@ const sockaddr* as_sockaddr(const sockaddr_un& address) {
   return reinterpret_cast<const sockaddr*>(&address);
 }
 
+constexpr Nanoseconds kLockPatience = std::chrono::seconds(2);
+
 /// The folder, locked while the socket in it is made: two that start at one moment would each take
 /// the other's for one that a dead process left.
 Result<UniqueFd> lock_folder(const std::filesystem::path& path) {
@@ -60,8 +66,16 @@ Result<UniqueFd> lock_folder(const std::filesystem::path& path) {
     return failed(ErrorKind::kPermission, path,
                   "others may write to its folder; give one that only you may write to");
   }
-  while (::flock(fd.get(), LOCK_EX) != 0) {
-    if (errno != EINTR) return failed(ErrorKind::kIo, path, text_of(errno));
+  // Whoever may read the folder may lock it.
+  const Deadline deadline = Deadline::after(Clock::system(), kLockPatience);
+  while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EINTR && errno != EWOULDBLOCK) {
+      return failed(ErrorKind::kIo, path, text_of(errno));
+    }
+    if (deadline.passed(Clock::system())) {
+      return failed(ErrorKind::kExhausted, path, "another process has its folder locked");
+    }
+    ::poll(nullptr, 0, 10);
   }
   return fd;
 }

@@ -58,7 +58,9 @@ void FrameLog::write(const FrameResult& result) {
 
 void FrameLog::write(const PlaceEvent& event) {
   const std::lock_guard lock(mutex_);
-  if (events_ != nullptr) note(events_->write_line(to_json_line(event)));
+  if (events_ == nullptr) return;
+  note(events_->write_line(to_json_line(event)));
+  note(events_->flush());  // The next may come in hours.
 }
 
 bool FrameLog::has_failed() const {

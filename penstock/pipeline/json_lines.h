@@ -28,6 +28,8 @@ class JsonLinesWriter {
   Result<void> write(const FrameResult& frame);
   /// A line of the caller's own, without its end.
   Result<void> write_line(std::string_view line);
+  /// Writes what is buffered.
+  Result<void> flush();
   /// Writes what is buffered and syncs regular files; kIo for one that was deleted meanwhile.
   /// Called once; nothing is written after it.
   Result<void> close();
@@ -35,7 +37,6 @@ class JsonLinesWriter {
 
  private:
   JsonLinesWriter(OutputFile file, std::filesystem::path path, FileOps& files, Clock& clock);
-  Result<void> flush();
   void keep_whole_lines();
 
   OutputFile file_;

@@ -92,7 +92,11 @@ bool PipelineJob::open() {
       return false;
     }
   }
-  if (control_ != nullptr) control_->start();
+  if (control_ == nullptr) return true;
+  if (auto started = control_->start(); !started) {
+    fail(std::move(started).error(), RunPart::kPipeline);
+    return false;
+  }
   return true;
 }
 
@@ -160,7 +164,7 @@ Result<void> PipelineJob::start(const PipelineSource& source) {
   }
   auto runner = SourceRunner::create(source, options_.spec, surroundings(source.name));
   if (!runner) return std::unexpected(std::move(runner).error());
-  (*runner)->start();
+  PENSTOCK_TRY((*runner)->start());
   entries_.push_back({std::move(*runner)});
   return {};
 }

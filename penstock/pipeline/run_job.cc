@@ -266,7 +266,9 @@ class RunJob {
 
   /// Some cameras answer, close or stall, and rtspsrc then says nothing.
   void watch_first_frame(const Deadline& by) {
-    if (options_.source.kind != SourceKind::kRtsp || record_.has_started()) return;
+    const bool is_camera =
+        options_.source.kind == SourceKind::kRtsp || options_.source.kind == SourceKind::kDevice;
+    if (!is_camera || record_.has_started()) return;
     if (record_.has_failed() || !by.passed(clock_)) return;
     record_.fail(Error(ErrorKind::kDeadline,
                        str_format("source '{}': no frame came in 30 s", options_.source.text)),
@@ -275,7 +277,8 @@ class RunJob {
 
   void watch_stall() {
     if (options_.stall_after <= Nanoseconds::zero() || stopped_ || closing_) return;
-    if (record_.silence() < options_.stall_after) return;
+    // Dialling and a camera's first key frame have a limit of their own.
+    if (!record_.has_started() || record_.silence() < options_.stall_after) return;
     record_.fail(Error(ErrorKind::kDeadline,
                        str_format("source '{}': no frame came for {:g} s", options_.source.text,
                                   std::chrono::duration<double>(options_.stall_after).count())),

@@ -72,8 +72,14 @@ SourceRunner::~SourceRunner() {
   join();
 }
 
-void SourceRunner::start() {
-  thread_ = std::thread([this] { work(); });
+Result<void> SourceRunner::start() {
+  try {
+    thread_ = std::thread([this] { work(); });
+  } catch (const std::system_error& error) {
+    return fail(ErrorKind::kExhausted,
+                str_format("source '{}': no thread is left: {}", source_.name, error.what()));
+  }
+  return {};
 }
 
 void SourceRunner::stop() {
@@ -189,7 +195,12 @@ std::optional<Nanoseconds> SourceRunner::after(const RunOutcome& outcome) {
     if (outcome.error) status_.error = *outcome.error;
     status_.failed = outcome.failed;
   }
-  const bool of_source = outcome.failed == RunPart::kNone || outcome.failed == RunPart::kSource;
+  // A limit that is used up may pass, and somebody may install the decoder that is missing.
+  const bool may_pass = outcome.failed == RunPart::kPipeline && outcome.error &&
+                        (outcome.error->kind() == ErrorKind::kExhausted ||
+                         outcome.error->kind() == ErrorKind::kUnsupported);
+  const bool of_source =
+      outcome.failed == RunPart::kNone || outcome.failed == RunPart::kSource || may_pass;
   const bool is_camera = source_.reconnect && of_source;
   // A camera that is gone while it is being stopped has not failed.
   if (stopped && (is_camera || !outcome.error)) {
@@ -265,8 +276,13 @@ void SourceRunner::take_frame(const FrameResult& given) {
   if (around_.log != nullptr) around_.log->write(result);
 }
 
+// 36 years.
+constexpr std::int64_t kLatestTime = std::int64_t{1} << 60;
+
 std::int64_t SourceRunner::shifted(std::int64_t pts_ns) {
   if (pts_ns < 0) return pts_ns;
+  // Sums of these do not overflow, whatever a file says.
+  pts_ns = std::min(pts_ns, kLatestTime);
   const TimePoint now = around_.clock->now();
   if (!shift_) {
     shift_ = 0;
@@ -279,7 +295,7 @@ std::int64_t SourceRunner::shifted(std::int64_t pts_ns) {
       shift_ = begin - pts_ns;
     }
   }
-  last_pts_ = std::max(last_pts_ + 1, pts_ns + *shift_);
+  last_pts_ = std::min(std::max(last_pts_ + 1, pts_ns + *shift_), 2 * kLatestTime);
   return last_pts_;
 }
 

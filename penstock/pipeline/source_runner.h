@@ -56,7 +56,8 @@ class SourceRunner {
   SourceRunner(const SourceRunner&) = delete;
   SourceRunner& operator=(const SourceRunner&) = delete;
 
-  void start();
+  /// kExhausted: no thread is left.
+  Result<void> start();
   /// Returns at once; any thread, any time.
   void stop();
   void join();

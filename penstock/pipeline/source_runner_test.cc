@@ -67,7 +67,7 @@ class SourceRunnerTest : public testing::Test {
       changed_.notify_all();
     };
     runner_ = SourceRunner::create(source, spec_, std::move(around)).value();
-    runner_->start();
+    EXPECT_TRUE(runner_->start());
   }
 
   RunOutcome play(const RunOptions& options) {

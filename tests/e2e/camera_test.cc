@@ -17,11 +17,12 @@ namespace {
 /// Two cameras: "door" behind a gate, "yard" that always answers.
 class CameraTest : public PipelineFolder {
  protected:
-  void write_cameras(const std::string& door, const std::string& yard) const {
+  void write_cameras(const std::string& door, const std::string& yard,
+                     const char* stall_after = "30s") const {
     write_pipeline(
-        str_format("stall-after: 1500ms\nsources:\n  - {{name: door, uri: \"{}\"}}\n"
+        str_format("stall-after: {}\nsources:\n  - {{name: door, uri: \"{}\"}}\n"
                    "  - {{name: yard, uri: \"{}\"}}\n",
-                   door, yard));
+                   stall_after, door, yard));
   }
   /// Ends the run, which has been well: every source has ended, none has failed.
   std::string stop(PenstockProcess& process) {
@@ -68,11 +69,11 @@ TEST_F(CameraTest,
 TEST_F(CameraTest, GivenACameraThatFallsSilent_WhenTheTimeIsOver_ThenItIsDialledAgain) {
   RtspCamera camera(0), other(0);
   TcpGate gate(camera.port());
-  write_cameras(camera.address_at(gate.port()), other.address());
+  write_cameras(camera.address_at(gate.port()), other.address(), "4s");
   PenstockProcess process({"run", yaml_});
   ASSERT_TRUE(process.await_error_output("door: online")) << process.wait().err;
   gate.stall();
-  ASSERT_TRUE(process.await_error_output("no frame came for 1.5 s; it is dialled again"))
+  ASSERT_TRUE(process.await_error_output("no frame came for 4 s; it is dialled again"))
       << process.wait().err;
   ASSERT_TRUE(process.await_error_output("door: online", 2)) << process.wait().err;
   const std::string said = stop(process);
