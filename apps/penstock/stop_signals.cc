@@ -36,7 +36,7 @@ void on_signal(int number) {
   const int saved = errno;
   const std::int64_t now = monotonic_now();
   std::int64_t first = 0;
-  g_first.compare_exchange_strong(first, now);
+  if (g_first.compare_exchange_strong(first, now)) first = now;
   int none = 0;
   if (!g_received.compare_exchange_strong(none, number)) {
     if (now - first >= kOneSignal) ::_exit(128 + number);
