@@ -168,6 +168,17 @@ BufferPtr make_container(std::vector<ContainerStream> streams) {
   return container;
 }
 
+BufferPtr make_writable(BufferPtr buffer) {
+  if (gst_buffer_is_writable(buffer.get()) ||
+      gst_buffer_get_analytics_batch_meta(buffer.get()) == nullptr) {
+    return BufferPtr(gst_buffer_make_writable(buffer.release()));
+  }
+  BufferPtr copy(gst_buffer_new());
+  gst_buffer_add_meta(copy.get(), event_arrays_info(), nullptr);
+  gst_buffer_copy_into(copy.get(), buffer.get(), GST_BUFFER_COPY_ALL, 0, static_cast<gsize>(-1));
+  return copy;
+}
+
 Result<std::vector<ContainerStream>> take_container(BufferPtr container) {
   GstAnalyticsBatchMeta* batch = gst_buffer_get_analytics_batch_meta(container.get());
   if (batch == nullptr) {

@@ -43,6 +43,8 @@ bool replaces(GstEvent* later, GstEvent* earlier);
 CapsPtr container_caps(std::span<const ContainerStream> streams);
 /// The caller sets the times.
 BufferPtr make_container(std::vector<ContainerStream> streams);
+/// As gst_buffer_make_writable(), whose copies of containers lose memory in GStreamer 1.28.
+BufferPtr make_writable(BufferPtr buffer);
 /// What is in the container, which is let go of: if nobody else holds it, its frames come out as
 /// they went in, writable where they were. kCorrupt: no container, too many streams, a stream
 /// that lacks what the meta says it has.

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "gst/allocation.h"
+#include "gst/batch_container.h"
 #include "gst/container_caps.h"
 #include "gst/gst_ptr.h"
 #include "gst/infer_element.h"
@@ -21,7 +22,7 @@ void send_frame(PenInfer* self, InferStream& stream, InferStream::Frame frame) {
   BufferPtr buffer = std::move(frame.buffer);
   if (!frame.analysed.empty()) {
     // A shallow copy where somebody else (a tee) holds the buffer: other metadata, same memories.
-    buffer.reset(gst_buffer_make_writable(buffer.release()));
+    buffer = make_writable(std::move(buffer));
   }
   for (const InferStream::Analysed& analysed : frame.analysed) {
     const auto attached = write_frame(buffer.get(), analysed.place,
