@@ -42,6 +42,8 @@ std::string products_around_a_sine() {
 class M05_Xnnpack : public ::testing::Test {
  protected:
   void SetUp() override {
+    // In the userland of packaging/packages.txt the library is there and has it, and these run. A
+    // host that is built on as it is may have another library, or none.
     const auto providers = onnxruntime_providers(PENSTOCK_ONNXRUNTIME_SYSTEM);
     if (!providers) GTEST_SKIP() << providers.error().message();
     if (!std::ranges::contains(*providers, "XnnpackExecutionProvider")) {
