@@ -9,7 +9,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -25,6 +24,7 @@
 #include "apps/penstock/model_try.h"
 #include "apps/penstock/number_flags.h"
 #include "penstock/base/exit_code.h"
+#include "penstock/base/small_file.h"
 #include "penstock/base/str_format.h"
 #include "penstock/exec/frame_inference.h"
 #include "penstock/exec/half_outputs.h"
@@ -34,6 +34,9 @@
 
 namespace penstock {
 namespace {
+
+/// Of a file of labels: what a manifest that holds them may have.
+constexpr std::size_t kMaxNamesBytes = std::size_t{1} << 20;
 
 struct Flags {
   std::string file;
@@ -48,19 +51,25 @@ struct Flags {
   bool replace = false;
 };
 
+/// One name a line. What editors of other systems add (a byte order mark, `\r`) is no part of a
+/// name.
 Result<std::vector<std::string>> read_names(std::string_view flag, const std::string& path) {
-  std::ifstream file(path);
-  std::vector<std::string> labels;
-  for (std::string line; std::getline(file, line);) {
-    if (line.ends_with('\r')) line.pop_back();
-    labels.push_back(line);
+  auto text = read_small_file(path, kMaxNamesBytes);
+  if (!text) {
+    return std::unexpected(
+        std::move(text).error().context(str_format("{} is a file with one name a line", flag)));
   }
-  if (!file.eof())
-    return fail(ErrorKind::kNotFound,
-                str_format("cannot read '{}': {} is a file with one name a line", path, flag));
-  while (!labels.empty() && labels.back().empty()) labels.pop_back();
-  if (labels.empty()) return fail(ErrorKind::kCorrupt, str_format("'{}' holds no name", path));
-  return labels;
+  std::string_view rest = *text;
+  if (rest.starts_with("\xEF\xBB\xBF")) rest.remove_prefix(3);
+  std::vector<std::string> names;
+  for (const auto part : std::views::split(rest, '\n')) {
+    std::string_view line(part);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    names.emplace_back(line);
+  }
+  while (!names.empty() && names.back().empty()) names.pop_back();
+  if (names.empty()) return fail(ErrorKind::kCorrupt, str_format("'{}' holds no name", path));
+  return names;
 }
 
 /// "sizes=640,480".

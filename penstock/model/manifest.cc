@@ -1,53 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "penstock/model/manifest.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 
+#include "penstock/base/small_file.h"
 #include "penstock/base/str_format.h"
-#include "penstock/base/unique_fd.h"
 #include "penstock/model/manifest_parser.h"
 
 namespace penstock {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::unexpected<Error> fail_errno(const fs::path& path, const char* verb) {
-  const int cause = errno;
-  const ErrorKind kind = cause == ENOENT || cause == ENOTDIR ? ErrorKind::kNotFound
-                         : cause == EACCES                   ? ErrorKind::kPermission
-                                                             : ErrorKind::kIo;
-  return fail(kind, str_format("cannot {} '{}': {}", verb, path.string(), std::strerror(cause)));
-}
-
-Result<std::string> read_small_file(const fs::path& path, std::size_t limit) {
-  // O_NONBLOCK: a FIFO in the place of a manifest must not hang us.
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd.is_valid()) return fail_errno(path, "open");
-  struct stat status{};
-  if (::fstat(fd.get(), &status) != 0) return fail_errno(path, "stat");
-  if (!S_ISREG(status.st_mode)) {
-    return fail(ErrorKind::kInvalidArgument,
-                str_format("'{}' is not a regular file", path.string()));
-  }
-  std::string text(limit + 1, '\0');
-  std::size_t size = 0;
-  while (size < text.size()) {
-    const ssize_t got = ::read(fd.get(), text.data() + size, text.size() - size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return fail_errno(path, "read");
-    if (got == 0) break;
-    size += static_cast<std::size_t>(got);
-  }
-  text.resize(size);
-  return text;
-}
 
 /// Where `artefact` really lies, after all symbolic links: inside `folder`, or an error.
 Result<fs::path> resolve_inside(const fs::path& folder, const ManifestArtefact& artefact) {

@@ -3,18 +3,12 @@
 // GStreamer's key file, and the search for what is said of a model.
 #include "penstock/model/model_info.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <set>
 
+#include "penstock/base/small_file.h"
 #include "penstock/base/str_format.h"
-#include "penstock/base/unique_fd.h"
 #include "penstock/model/manifest_parser.h"
 
 namespace penstock {
@@ -188,39 +182,12 @@ class KeyFileReader {
   ModelInfo info_;
 };
 
-/// kNotFound: there is no such file.
-Result<std::string> read_small(const std::filesystem::path& path) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat status{};
-  if (!fd.is_valid() || ::fstat(fd.get(), &status) != 0) {
-    return fail(errno == ENOENT || errno == ENOTDIR ? ErrorKind::kNotFound : ErrorKind::kIo,
-                str_format("cannot open it: {}", std::strerror(errno)));
-  }
-  if (!S_ISREG(status.st_mode) || std::cmp_greater(status.st_size, kMaxModelInfoBytes)) {
-    return fail(ErrorKind::kUnsupported,
-                str_format("it is no file of at most {} bytes", kMaxModelInfoBytes));
-  }
-  // One byte more shows a file that has grown since.
-  std::string text(kMaxModelInfoBytes + 1, '\0');
-  std::size_t size = 0;
-  while (size < text.size()) {
-    const ssize_t got = ::read(fd.get(), text.data() + size, text.size() - size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0)
-      return fail(ErrorKind::kIo, str_format("cannot read it: {}", std::strerror(errno)));
-    if (got == 0) break;
-    size += static_cast<std::size_t>(got);
-  }
-  text.resize(size);
-  return text;
-}
-
 /// Adds what the first of `files` that exists says.
 template <typename Parse>
 Result<void> add_first(const std::array<std::filesystem::path, 2>& files, Parse parse,
                        std::vector<ModelInfo>& found) {
   for (const std::filesystem::path& file : files) {
-    const auto text = read_small(file);
+    const auto text = read_small_file(file, kMaxModelInfoBytes);
     if (!text && text.error().kind() == ErrorKind::kNotFound) continue;
     Result<ModelInfo> info = text ? parse(*text) : std::unexpected(text.error());
     if (!info && text && info.error().kind() == ErrorKind::kNotFound) continue;

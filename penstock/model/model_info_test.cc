@@ -141,7 +141,7 @@ TEST(FindModelInfo, GivenFilesBesideTheModel_WhenSearched_ThenTheLongerNameIsBel
   folder.write("a.onnx.json", "{");
   EXPECT_THAT(find_model_info(onnx, {}).error().message(), HasSubstr("a.onnx.json"));
   folder.write("a.onnx.json", std::string(kMaxModelInfoBytes + 1, ' '));
-  EXPECT_EQ(find_model_info(onnx, {}).error().kind(), ErrorKind::kUnsupported);
+  EXPECT_EQ(find_model_info(onnx, {}).error().kind(), ErrorKind::kCorrupt);
 }
 
 }  // namespace

@@ -84,9 +84,9 @@ Result<void> hash_files(Preparation& plan) {
   return {};
 }
 
-/// Names go to terminals and into paths.
+/// Names go to terminals and into paths; what begins with a dot is a folder in the making.
 bool is_model_name(const std::string& name) {
-  return !name.empty() && name.size() <= 128 && name != "." && name != ".." &&
+  return !name.empty() && name.size() <= 128 && !name.starts_with('.') &&
          name.find('/') == std::string::npos && is_printable(name);
 }
 

@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "penstock/pipeline/pipeline_schema.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <set>
-#include <system_error>
 #include <utility>
 
+#include "penstock/base/small_file.h"
 #include "penstock/base/str_format.h"
-#include "penstock/base/unique_fd.h"
 #include "penstock/pipeline/config_yaml.h"
 #include "penstock/pipeline/source_address.h"
 
@@ -255,29 +249,7 @@ std::optional<PipelineSpec> read_pipeline(std::string_view text, ConfigProblems&
 }
 
 Result<std::string> read_config_file(const std::filesystem::path& path) {
-  const auto failed = [&path](int error) {
-    const auto kind = error == EACCES || error == EPERM     ? ErrorKind::kPermission
-                      : error == ENOENT || error == ENOTDIR ? ErrorKind::kNotFound
-                                                            : ErrorKind::kIo;
-    return fail(kind, str_format("cannot read '{}': {}", path.string(),
-                                 std::generic_category().message(error)));
-  };
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.is_valid()) return failed(errno);
-  std::string text;
-  std::array<char, 16384> bytes{};
-  while (true) {
-    const ssize_t got = ::read(fd.get(), bytes.data(), bytes.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return failed(errno);
-    if (got == 0) return text;
-    text.append(bytes.data(), std::size_t(got));
-    if (text.size() > kMaxConfigBytes) {
-      return fail(ErrorKind::kExhausted, str_format("'{}' is larger than {} bytes, which no "
-                                                    "pipeline needs",
-                                                    path.string(), kMaxConfigBytes));
-    }
-  }
+  return read_small_file(path, kMaxConfigBytes);
 }
 
 }  // namespace penstock
