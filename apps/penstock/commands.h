@@ -19,6 +19,7 @@ Command add_doctor(CLI::App& app);
 Command add_model(CLI::App& app);
 /// The subcommands of `model`; the functions are for add_model to call when they were parsed.
 Command add_model_list(CLI::App& model);
+Command add_model_remove(CLI::App& model);
 Command add_model_prepare(CLI::App& model);
 Command add_model_inspect(CLI::App& model);
 Command add_model_try(CLI::App& model);

@@ -2,12 +2,12 @@
 //
 // penstock doctor: what this machine has and lacks for a run, in plain words. Exit code 0 when the
 // main job can work, else 69.
-#include <dlfcn.h>
 #include <gst/gst.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <cstdint>
+#include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -23,7 +23,9 @@
 #include "apps/penstock/model_names.h"
 #include "gst/register.h"
 #include "penstock/base/exit_code.h"
+#include "penstock/base/json_writer.h"
 #include "penstock/base/str_format.h"
+#include "penstock/model/engine_offer.h"
 #include "penstock/model/manifest.h"
 
 namespace penstock {
@@ -32,21 +34,36 @@ namespace {
 struct Flags {
   std::string models;
   std::string engine_library;
+  bool json = false;
 };
 
+/// What was found, in the order of being found.
 class Doctor {
  public:
-  void ok(const std::string& text) { say("  ok      " + text); }
-  void note(const std::string& text) { say("  note    " + text); }
-  void lacks(const std::string& text) {
-    say("  LACKS   " + text);
-    ++missing_;
+  struct Finding {
+    const char* area;   ///< "Processor"
+    const char* state;  ///< ok, note, lacks
+    std::string text;
+  };
+
+  void ok(const std::string& text) { add("ok", text); }
+  void note(const std::string& text) { add("note", text); }
+  void lacks(const std::string& text) { add("lacks", text); }
+  void head(const char* area) { area_ = area; }
+  std::ptrdiff_t missing() const {
+    return std::ranges::count_if(findings_, [](const Finding& finding) {
+      return std::string_view(finding.state) == "lacks";
+    });
   }
-  void head(const char* text) { std::printf("%s\n", text); }
-  int missing() const { return missing_; }
+  const std::vector<Finding>& findings() const { return findings_; }
 
  private:
-  int missing_ = 0;
+  void add(const char* state, const std::string& text) {
+    findings_.push_back({.area = area_, .state = state, .text = text});
+  }
+
+  const char* area_ = "";
+  std::vector<Finding> findings_;
 };
 
 void check_processor(Doctor& doctor) {
@@ -110,48 +127,36 @@ void check_gstreamer(Doctor& doctor) {
         Need{"qtdemux", "reads MP4", "gstreamer1.0-plugins-good"},
         Need{"avidemux", "reads AVI", "gstreamer1.0-plugins-good"},
         Need{"avdec_h264", "decodes H.264", "gstreamer1.0-libav"},
-        Need{"objectdetectionoverlay", "draws boxes", "gstreamer1.0-plugins-bad"},
+        Need{"penwatermark", "draws what was found", "penstock"},
+        Need{"videoconvert", "converts for the encoder", "gstreamer1.0-plugins-base"},
         Need{"openh264enc", "encodes the MP4 output", "gstreamer1.0-plugins-bad"},
+        Need{"h264parse", "frames it", "gstreamer1.0-plugins-bad"},
         Need{"mp4mux", "writes the MP4 output", "gstreamer1.0-plugins-good"},
         Need{"jpegenc", "encodes the report's pictures", "gstreamer1.0-plugins-good"}}) {
     check(need, true);
   }
-  for (const Need& need : {Need{"rtspsrc", "reads RTSP", "gstreamer1.0-plugins-good"},
-                           Need{"avdec_h265", "decodes H.265", "gstreamer1.0-libav"},
-                           Need{"matroskademux", "reads MKV", "gstreamer1.0-plugins-good"},
-                           Need{"av1dec", "decodes AV1", "gstreamer1.0-plugins-bad"}}) {
+  for (const Need& need :
+       {Need{"objectdetectionoverlay", "draws for model try --out", "gstreamer1.0-plugins-bad"},
+        Need{"rtspsrc", "reads RTSP", "gstreamer1.0-plugins-good"},
+        Need{"avdec_h265", "decodes H.265", "gstreamer1.0-libav"},
+        Need{"matroskademux", "reads MKV", "gstreamer1.0-plugins-good"},
+        Need{"av1dec", "decodes AV1", "gstreamer1.0-plugins-bad"}}) {
     check(need, false);
   }
 }
 
-// The few entries of OrtApiBase are stable by ONNX Runtime's own rules: GetApi, then
-// GetVersionString.
-struct OrtApiBase {
-  const void* (*get_api)(std::uint32_t);
-  const char* (*get_version)();
-};
-
-void check_engine(Doctor& doctor, const std::string& configured) {
+void check_engine(Doctor& doctor, const std::string& library) {
   doctor.head("ONNX Runtime");
-  const std::string path = configured.empty() ? PENSTOCK_ONNXRUNTIME_DEFAULT : configured;
-  void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    doctor.lacks(str_format("the library: {}; name one with --engine-library", ::dlerror()));
-    return;
-  }
-  const auto get_base =
-      reinterpret_cast<const OrtApiBase* (*)()>(::dlsym(library, "OrtGetApiBase"));
-  if (get_base == nullptr) {
-    doctor.lacks(str_format("an ONNX Runtime: {} is another library", path));
-  } else {
-    doctor.ok(str_format("version {} from {}", get_base()->get_version(), path));
-  }
-  doctor.ok("provider of models whose manifest names none: CPUExecutionProvider");
+  const auto offer = describe_engine(library);
+  if (!offer) return doctor.lacks(offer.error().message());
+  doctor.ok(str_format("version {} from {}", offer->version, offer->library));
+  std::string names;
+  for (const std::string& name : offer->providers) names += (names.empty() ? "" : ", ") + name;
+  doctor.ok("offers the providers " + names);
   doctor.note(
-      "another provider is named by a model's manifest (engine.provider); one that is not built "
-      "into this library is loaded by --provider-library FILE of run and of the model tools, or by "
-      "peninfer's provider-library");
-  // Left open: unloading an engine that started threads is not safe.
+      "a model's manifest names its provider (engine.provider), else it is CPUExecutionProvider; "
+      "one that is not built into this library is loaded by --provider-library FILE of run and of "
+      "the model tools, or by peninfer's provider-library");
 }
 
 void check_models(Doctor& doctor, const std::filesystem::path& folder) {
@@ -211,23 +216,49 @@ void check_disk(Doctor& doctor) {
   }
 }
 
+void print_text(const Doctor& doctor) {
+  std::printf("penstock %s\n", PENSTOCK_VERSION);
+  std::string_view area;
+  for (const Doctor::Finding& finding : doctor.findings()) {
+    if (finding.area != area) say(finding.area);
+    area = finding.area;
+    const std::string_view state = finding.state;
+    say(str_format("  {:<7} {}", state == "lacks" ? "LACKS" : state, finding.text));
+  }
+  say(doctor.missing() == 0 ? std::string("This machine can run the main job on device cpu.")
+                            : str_format("{} things are lacking; see above.", doctor.missing()));
+}
+
+void print_json(const Doctor& doctor) {
+  JsonWriter out;
+  out.open('{');
+  out.key("version").string(PENSTOCK_VERSION);
+  out.key("can_run").boolean(doctor.missing() == 0);
+  out.key("findings").open('[');
+  for (const Doctor::Finding& finding : doctor.findings()) {
+    out.open('{');
+    out.key("area").string(finding.area);
+    out.key("state").string(finding.state);
+    out.key("text").string(finding.text);
+    out.close('}');
+  }
+  out.close(']');
+  out.close('}');
+  std::printf("%s", out.take().c_str());
+}
+
 int examine(const Flags& flags) {
   gst_init(nullptr, nullptr);
   gst::register_elements(nullptr);
   Doctor doctor;
-  std::printf("penstock %s\n", PENSTOCK_VERSION);
   check_processor(doctor);
   check_gstreamer(doctor);
   check_engine(doctor, flags.engine_library);
   check_models(doctor, models_folder(flags.models));
   check_devices(doctor);
   check_disk(doctor);
-  if (doctor.missing() == 0) {
-    std::printf("This machine can run the main job on device cpu.\n");
-    return kExitOk;
-  }
-  std::printf("%d things are lacking; see above.\n", doctor.missing());
-  return kExitUnavailable;
+  flags.json ? print_json(doctor) : print_text(doctor);
+  return doctor.missing() == 0 ? kExitOk : kExitUnavailable;
 }
 
 }  // namespace
@@ -237,6 +268,7 @@ Command add_doctor(CLI::App& app) {
   CLI::App* doctor = app.add_subcommand("doctor", "Say what this machine has and lacks");
   doctor->add_option("--models", flags->models, "Folder of prepared models");
   doctor->add_option("--engine-library", flags->engine_library, "The ONNX Runtime library to load");
+  doctor->add_flag("--json", flags->json, "As JSON");
   return [flags] { return examine(*flags); };
 }
 

@@ -122,6 +122,7 @@ Command add_model(CLI::App& app) {
     others.emplace_back(model->get_subcommand(name), command);
   };
   add("list", add_model_list(*model));
+  add("remove", add_model_remove(*model));
   add("prepare", add_model_prepare(*model));
   add("inspect", add_model_inspect(*model));
   add("try", add_model_try(*model));

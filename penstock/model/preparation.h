@@ -85,4 +85,9 @@ Result<std::filesystem::path, OutputError> write_prepared(const Preparation& pla
                                                           const std::filesystem::path& models,
                                                           bool replace);
 
+/// Removes the prepared model `name` of `models`, of whatever is left of it; a symbolic link goes,
+/// not what it leads to. Who has it open keeps it. kNotFound when there is none of that name, with
+/// a manifest or as the name of a broken link; kInvalidArgument when `name` is a path.
+Result<void> remove_prepared(const std::string& name, const std::filesystem::path& models);
+
 }  // namespace penstock

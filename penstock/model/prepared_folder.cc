@@ -235,4 +235,32 @@ Result<fs::path, OutputError> write_prepared(const Preparation& plan, const fs::
   return folder / "manifest.json";
 }
 
+Result<void> remove_prepared(const std::string& name, const fs::path& models) {
+  if (name.empty() || name.starts_with('.') || name.contains('/')) {
+    return fail(ErrorKind::kInvalidArgument, str_format("'{}' is no name of a model", name));
+  }
+  const fs::path folder = models / name;
+  std::error_code error;
+  const bool is_link = fs::is_symlink(fs::symlink_status(folder, error));
+  if (!is_link && !fs::exists(fs::symlink_status(folder / "manifest.json", error))) {
+    return fail(ErrorKind::kNotFound, str_format("no model '{}' in '{}'", name, models.string()));
+  }
+  if (is_link) {
+    if (!fs::remove(folder, error))
+      return io(str_format("cannot remove '{}'", folder.string()), error);
+    return {};
+  }
+  // Away in one step, so that nobody finds half a model.
+  const auto temporary = TemporaryFolder::create(models);
+  if (!temporary) return std::unexpected(temporary.error());
+  const fs::path away = temporary->path() / "old";
+  if (const int cause = rename_new(folder, away); cause != 0) {
+    return io(str_format("cannot remove '{}'", folder.string()),
+              std::error_code(cause, std::generic_category()));
+  }
+  fs::remove_all(away, error);
+  if (error) return io(str_format("cannot remove all of '{}'", away.string()), error);
+  return {};
+}
+
 }  // namespace penstock

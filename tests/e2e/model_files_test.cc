@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gst/gst.h>
 #include <gtest/gtest.h>
+#include <simdjson.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -21,6 +23,8 @@ namespace penstock::e2e {
 namespace {
 
 using testing::AllOf;
+using testing::AnyOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -188,6 +192,74 @@ TEST_F(ModelFilesTest, GivenAWrongName_WhenAskedFor_ThenTheNamesThereAreAreTold)
   const Ended folder = model({"try", "squares", folder_.string()});
   EXPECT_EQ(folder.code, 64);
   EXPECT_THAT(folder.err, HasSubstr("folder"));
+}
+
+TEST_F(ModelFilesTest, GivenModels_WhenListedAsJson_ThenWholeAndBrokenOnesAreThere) {
+  ASSERT_EQ(prepare({"--licence", "MIT"}).code, 0);
+  ASSERT_EQ(prepare({"--name", "broken"}).code, 0);
+  std::ofstream(models_ + "/broken/manifest.json") << "{";
+  const Ended list = model({"list", "--json"});
+  EXPECT_EQ(list.code, 0) << list.err;
+  simdjson::dom::parser parser;
+  const simdjson::padded_string text(list.out);
+  simdjson::dom::element root;
+  ASSERT_EQ(parser.parse(text).get(root), simdjson::SUCCESS) << list.out;
+  EXPECT_EQ(root["folder"].get_string().value(), models_);
+  EXPECT_EQ(root.at_pointer("/prepared/0/name").get_string().value(), "broken");
+  EXPECT_THAT(std::string(root.at_pointer("/prepared/0/broken").get_string().value()),
+              HasSubstr("manifest"));
+  EXPECT_EQ(root.at_pointer("/prepared/1/name").get_string().value(), "squares");
+  EXPECT_EQ(root.at_pointer("/prepared/1/family").get_string().value(), "yolov8");
+  EXPECT_EQ(root.at_pointer("/recipes/0").get_string().value(), "blazeface-back");
+}
+
+TEST_F(ModelFilesTest, GivenAModel_WhenRemoved_ThenItIsGoneAndNothingElse) {
+  ASSERT_EQ(prepare({}).code, 0);
+  ASSERT_EQ(prepare({"--name", "other"}).code, 0);
+  for (const char* wrong : {"triangles", "../models", ".", "", "other/."}) {
+    const Ended refused = model({"remove", wrong});
+    EXPECT_THAT(refused.code, AnyOf(64, 66)) << wrong << refused.err;
+  }
+  std::ofstream(models_ + "/squares/manifest.json") << "{";  // Broken ones can be removed, too.
+  const Ended removed = model({"remove", "squares"});
+  EXPECT_EQ(removed.code, 0) << removed.err;
+  std::vector<std::string> left;
+  for (const auto& entry : std::filesystem::directory_iterator(models_)) {
+    left.push_back(entry.path().filename());
+  }
+  EXPECT_THAT(left, ElementsAre("other"));
+  EXPECT_EQ(model({"remove", "squares"}).code, 66);
+}
+
+TEST_F(ModelFilesTest, GivenALinkToAModel_WhenRemoved_ThenTheModelStays) {
+  ASSERT_EQ(prepare({"--name", "other"}).code, 0);
+  std::filesystem::create_directory_symlink("other", models_ + "/link");
+  EXPECT_EQ(model({"remove", "link"}).code, 0);
+  EXPECT_FALSE(std::filesystem::is_symlink(models_ + "/link"));
+  EXPECT_EQ(model({"inspect", "other"}).code, 0);
+}
+
+TEST_F(ModelFilesTest, GivenLabelsThatAreNoFile_WhenPrepared_ThenTheyAreRefusedAtOnce) {
+  const std::string fifo = (folder_ / "fifo").string();
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  for (const std::string& labels : {fifo, std::string("/dev/zero"), folder_.string()}) {
+    const Ended refused = model({"prepare", onnx_, "--labels", labels});
+    EXPECT_EQ(refused.code, 64) << labels << refused.err;
+    EXPECT_THAT(refused.err, HasSubstr("--labels is a file")) << labels;
+  }
+}
+
+TEST_F(ModelFilesTest, GivenLabelsOfAnotherSystemsEditor_WhenPrepared_ThenNamesAreOnlyNames) {
+  const std::string labels = (folder_ / "labels.txt").string();
+  std::ofstream(labels, std::ios::binary) << "\xEF\xBB\xBFred\r\ngreen\r\nblue\r\n\r\n";
+  ASSERT_EQ(model({"prepare", onnx_, "--labels", labels}).code, 0);
+  EXPECT_THAT(model({"inspect", "squares"}).out, HasSubstr(" red, green, blue\n"));
+}
+
+TEST_F(ModelFilesTest, GivenANameThatListWouldNotShow_WhenPrepared_ThenItIsRefused) {
+  const Ended refused = prepare({"--name", ".hidden"});
+  EXPECT_EQ(refused.code, 64);
+  EXPECT_THAT(refused.err, HasSubstr("'.hidden' is no name for a model"));
 }
 
 TEST_F(ModelFilesTest, GivenAScale_WhenItIsAFraction_ThenItIsDivided) {

@@ -300,11 +300,23 @@ TEST(Program, GivenDoctor_WhenAsked_ThenItNamesWhatMatters) {
   EXPECT_EQ(ended.code, lacks ? 69 : 0) << ended.out;
   if (!lacks) {
     EXPECT_NE(ended.out.find("--provider-library"), std::string::npos) << ended.out;
+    const std::size_t offer = ended.out.find("offers the providers ");
+    ASSERT_NE(offer, std::string::npos) << ended.out;
+    EXPECT_NE(ended.out.find("CPUExecutionProvider", offer), std::string::npos) << ended.out;
   }
   const Ended broken = run_penstock({"doctor", "--engine-library", "/no/such/libonnxruntime.so"});
   EXPECT_EQ(broken.code, 69);
-  EXPECT_NE(broken.out.find("LACKS   the library: /no/such/libonnxruntime.so"), std::string::npos)
-      << broken.out;
+  EXPECT_NE(broken.out.find("LACKS   "), std::string::npos) << broken.out;
+  EXPECT_NE(broken.out.find("/no/such/libonnxruntime.so"), std::string::npos) << broken.out;
+  // A library of another kind, which every system with this program has.
+  const Ended other = run_penstock({"doctor", "--engine-library", "libc.so.6"});
+  EXPECT_EQ(other.code, 69);
+  const Ended json = run_penstock({"doctor", "--json"});
+  EXPECT_EQ(json.code, ended.code);
+  EXPECT_EQ(json.out.front(), '{');
+  EXPECT_NE(json.out.find(lacks ? R"("can_run": false)" : R"("can_run": true)"), std::string::npos)
+      << json.out;
+  EXPECT_NE(json.out.find(R"("area": "Disk")"), std::string::npos) << json.out;
 }
 
 }  // namespace
