@@ -30,7 +30,8 @@ import numpy as np
 
 import recipe as recipes
 
-EX_USAGE, EX_DATAERR, EX_UNAVAILABLE, EX_CANTCREAT = 64, 65, 69, 73
+EX_USAGE, EX_DATAERR, EX_UNAVAILABLE, EX_CANTCREAT, EX_IOERR = 64, 65, 69, 73, 74
+_WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _ATTEMPTS = 3
 _DOWNLOAD_LIMIT = 900  # Seconds for all attempts.
 _PROGRAM_LIMIT = 300  # Seconds; the program's own limits are 60 for loading a model and for a run.
@@ -99,6 +100,8 @@ def download(command: list[str], environment: dict[str, str], spec: str, folder:
         if done.returncode == 0 and len(packages) == 1:
             return packages[0]
         problem = done.stderr.strip()[-500:] or f"exit code {done.returncode}"
+        if "ENOSPC" in done.stderr or "No space left" in done.stderr:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
     raise recipes.RecipeError(f"{client} could not fetch {spec}: {problem}")
 
 
@@ -270,6 +273,12 @@ def prepare(recipe: dict, folder: Path, cache: Path, program: str | None) -> Non
     say(f"wrote {folder} in {time.monotonic() - started:.0f} s, model.onnx SHA-256 {digest}")
 
 
+def end(number: int, _frame) -> None:
+    """Ends as the signal would, but after what is half made has been removed."""
+    signal.signal(number, signal.SIG_IGN)
+    raise SystemExit(128 + number)
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="fetch.py", description=__doc__.split("\n")[0])
     parser.add_argument("name", help=f"one of: {', '.join(recipes.known_recipes())}")
@@ -299,7 +308,7 @@ def main(arguments: list[str]) -> int:
         return EX_UNAVAILABLE
     except OSError as error:
         print(f"fetch.py: {options.name}: {error}", file=sys.stderr)
-        return EX_CANTCREAT
+        return EX_IOERR if error.errno in _WRITE_ERRORS else EX_CANTCREAT
     say(f"{recipe['summary']}")
     say(f"licence: {recipe['licence']['spdx']} (our confidence: {recipe['licence']['confidence']})")
     for weakness in recipe["weaknesses"]:
@@ -308,4 +317,7 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    for ending in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(ending) != signal.SIG_IGN:
+            signal.signal(ending, end)
     sys.exit(main(sys.argv[1:]))

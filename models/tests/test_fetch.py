@@ -2,10 +2,14 @@
 """fetch.py from a package to a prepared folder, with a generated package and no network."""
 
 import contextlib
+import errno
 import io
 import json
 import os
+import signal
 import stat
+import subprocess
+import sys
 import tarfile
 import tempfile
 import unittest
@@ -401,6 +405,38 @@ class Ready(unittest.TestCase):
             with self.assertRaisesRegex(recipes.RecipeError, "could not fetch tiny: no such thing"):
                 fetch.npm_pack("tiny", self.root)
         self.assertEqual((self.root / "asked").read_text(), "asked\n" * 3)
+
+    def test_given_a_full_disk_when_a_client_fails_of_it_then_it_is_a_failed_write(self):
+        client = self.root / "npm"
+        client.write_text("#!/bin/sh\necho npm error code ENOSPC >&2\nexit 228\n")
+        client.chmod(0o755)
+        path = f"{self.root}{os.pathsep}{os.environ['PATH']}"
+        with mock.patch.dict(os.environ, {"PATH": path}):
+            code, text = self.fetch(npm=fetch.npm_pack)
+        self.assertEqual((code, "No space left on device" in text), (fetch.EX_IOERR, True), text)
+
+    def test_given_a_full_disk_when_the_folder_is_written_then_it_is_a_failed_write_and_nothing_is_left(self):
+        self.pack()
+        full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        with mock.patch.object(fetch.os, "fsync", side_effect=full):
+            code, text = self.fetch()
+        self.assertEqual(code, fetch.EX_IOERR, text)
+        self.assertEqual(list((self.root / "models").iterdir()), [])
+
+    def test_given_sigterm_when_a_client_runs_then_it_is_ended_and_nothing_is_left(self):
+        asked = self.root / "asked"
+        os.mkfifo(asked)
+        client = self.root / "npm"
+        client.write_text(f"#!/bin/sh\necho >{asked}\nexec sleep 300\n")
+        client.chmod(0o755)
+        environment = os.environ | {"PATH": f"{self.root}{os.pathsep}{os.environ['PATH']}"}
+        command = [sys.executable, fetch.__file__, "nanodet", "--models", str(self.root / "models"),
+                   "--cache", str(self.root / "cache")]  # fmt: skip
+        with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as process:
+            asked.read_bytes()  # Until the client is there.
+            process.terminate()
+            self.assertEqual(process.wait(timeout=60), 128 + signal.SIGTERM)
+        self.assertEqual([path.name for path in (self.root / "cache/npm").iterdir()], ["lock"])
 
     def test_given_no_client_when_a_package_is_wanted_then_it_is_named(self):
         with mock.patch.object(fetch.shutil, "which", return_value=None):
