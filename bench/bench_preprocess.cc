@@ -106,15 +106,35 @@ PreprocessSpec spec_of(const Case& c) {
   return spec;
 }
 
-/// Bytes a millisecond that plain stores reach in memory that no cache holds.
-double write_bandwidth() {
-  static std::vector<float> memory(std::size_t{64} << 20);
+/// Bytes a millisecond that plain stores reach in memory of this size, written over and over.
+double write_bandwidth(std::vector<float>& memory) {
   static float value = 0;
+  constexpr std::size_t kBytes = std::size_t{256} << 20;
+  const std::size_t times = std::max<std::size_t>(kBytes / (memory.size() * sizeof(float)), 1);
   const TimePoint begun = Clock::system().now();
-  std::ranges::fill(memory, value += 1);
-  asm volatile("" : : "r"(memory.data()) : "memory");  // The stores are wanted.
-  return double(memory.size() * sizeof(float)) /
+  for (std::size_t i = 0; i < times; ++i) {
+    std::ranges::fill(memory, value += 1);
+    asm volatile("" : : "r"(memory.data()) : "memory");  // The stores are wanted.
+  }
+  return double(times * memory.size() * sizeof(float)) /
          (double((Clock::system().now() - begun).count()) / 1e6);
+}
+
+/// Ours writes a pooled output that caches may hold, so memory of its size is the strict yardstick;
+/// memory that no cache holds is what a stream of new frames meets.
+void add_bandwidth(const Case& c, double written, std::string_view peer, std::size_t floats,
+                   BenchReport& report) {
+  std::vector<float> memory(floats);
+  std::vector<double> bandwidths;
+  for (int i = 0; i < 5; ++i) bandwidths.push_back(write_bandwidth(memory));
+  report.add({.name = name_of(c),
+              .unit = "GB/s written",
+              .higher_is_better = true,
+              .ours = written / 1e6,
+              .peer_name = std::string(peer),
+              .peer = median(bandwidths) / 1e6,
+              .ratio = written / median(bandwidths),
+              .bar = 0.5});
 }
 
 Result<void> run_case(const Case& c, const Flags& flags, BenchReport& report) {
@@ -156,17 +176,9 @@ Result<void> run_case(const Case& c, const Flags& flags, BenchReport& report) {
                 .ratio = median(peer.ratio),
                 .bar = peer.bar});
   }
-  std::vector<double> bandwidths;
-  for (int i = 0; i < 5; ++i) bandwidths.push_back(write_bandwidth());
   const double written = double(ours.size() * sizeof(float)) / ms;
-  report.add({.name = name_of(c),
-              .unit = "GB/s written",
-              .higher_is_better = true,
-              .ours = written / 1e6,
-              .peer_name = "write-bandwidth",
-              .peer = median(bandwidths) / 1e6,
-              .ratio = written / median(bandwidths),
-              .bar = 0.5});
+  add_bandwidth(c, written, "write-bandwidth", std::size_t{64} << 20, report);
+  add_bandwidth(c, written, "write-same-size", ours.size(), report);
   return {};
 }
 
