@@ -86,7 +86,7 @@ def build(target):
 
 
 def run_tests(target, pattern):
-    """Returns (all passed, output) of the tests that the pattern names."""
+    """Returns (how they failed or "", output) of the tests that the pattern names."""
     binary = next((p for p in BUILD.rglob(target) if p.is_file() and os.access(p, os.X_OK)), None)
     if binary is None:
         raise Invalid(f"there is no program {target}")
@@ -96,10 +96,12 @@ def run_tests(target, pattern):
         done = run(binary, f"--gtest_filter={pattern}", "--gtest_brief=1", timeout=TIMEOUT,
                    cwd=binary.parent, env=environment)
     except subprocess.TimeoutExpired:
-        return False, f"no end after {TIMEOUT} s"
+        return f"no end after {TIMEOUT} s", ""
     if "Running 0 tests" in done.stdout or re.search(r"\b0 tests? ran", done.stdout):
         raise Invalid(f"the filter {pattern} names no test of {target}")
-    return done.returncode == 0, done.stdout
+    if done.returncode < 0:
+        return f"ended by signal {-done.returncode}", done.stdout
+    return "an assertion" if done.returncode else "", done.stdout
 
 
 def patch_source(patch, reverse=False):
@@ -110,21 +112,21 @@ def patch_source(patch, reverse=False):
 
 
 def try_mutant(patch, clean):
-    """Returns True when the mutant is killed. `clean` remembers what passed without a mutant."""
+    """Returns what killed the mutant, or "". `clean` remembers what passed without a mutant."""
     target, pattern = read_header(patch)
     if (target, pattern) not in clean:
         build(target)
-        passed, output = run_tests(target, pattern)
-        if not passed:
-            raise Invalid(f"the tests fail without the mutant:\n{output[-2000:]}")
+        failure, output = run_tests(target, pattern)
+        if failure:
+            raise Invalid(f"the tests fail without the mutant, by {failure}:\n{output[-2000:]}")
         clean.add((target, pattern))
     patch_source(patch)
     try:
         build(target)
-        passed, _ = run_tests(target, pattern)
+        failure, _ = run_tests(target, pattern)
     finally:
         copy_tree()
-    return not passed
+    return failure
 
 
 def main():
@@ -143,9 +145,9 @@ def main():
     for number, patch in enumerate(patches, 1):
         print(f"[{number}/{len(patches)}] {patch.stem} ", end="", flush=True)
         try:
-            if try_mutant(patch, clean):
+            if failure := try_mutant(patch, clean):
                 killed += 1
-                print("killed")
+                print(f"killed by {failure}")
             else:
                 bad.append(patch.stem)
                 print("SURVIVED: its tests pass although the behaviour is broken")
