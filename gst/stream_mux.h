@@ -7,7 +7,7 @@
 //   mux.add(3, "sink_3");                       // any thread, also while it runs
 //   mux.push_frame(3, buffer);                  // stream 3's thread; waits for a place
 //   while (auto output = mux.next()) { ... }    // the source pad's task
-//   mux.interrupt(); ...; mux.resume();         // stop, start
+//   mux.interrupt(); ...; mux.restart();        // stop, start
 //
 // A container is due when every stream that is waited for has a frame, or when the first of its
 // frames has waited for max_wait. Streams that are missing then are not waited for again until
@@ -75,7 +75,7 @@ class StreamMux {
   void remove(Key key);
   /// Drops what the stream has waiting; while it lasts, nothing of the stream is taken or awaited.
   void flush(Key key, bool begin);
-  /// Wakes every thread; next() has nothing and pushes answer `flow`, until resume().
+  /// Wakes every thread; next() has nothing and pushes answer `flow`, until restart() or relink().
   void interrupt(GstFlowReturn flow = GST_FLOW_FLUSHING);
   /// What waited is gone, and with it the streams' events.
   void restart();

@@ -192,7 +192,10 @@ std::string to_table(const RunSummary& summary) {
     str_append(out, "  frame     {:<24} {:>8} {:>8.2f} a frame\n", "report pictures",
                outside.pictures, double(outside.pictures) / frames);
   }
-  for (const std::string& note : summary.notes) str_append(out, "note: {}\n", note);
+  for (const std::string& note : summary.notes) {
+    // Warnings of elements hold names out of files.
+    str_append(out, "note: {}\n", printable(note));
+  }
   return out;
 }
 
