@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/report.h"
 
-#include <sched.h>
 #include <sys/utsname.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <span>
-#include <thread>
 
 #include "penstock/base/file_ops.h"
 #include "penstock/base/str_format.h"
+#include "penstock/base/usable_cores.h"
 
 namespace penstock::bench {
 namespace {
@@ -47,13 +46,6 @@ double median(std::vector<double> values) {
   std::ranges::sort(values);
   const std::size_t half = values.size() / 2;
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
-int usable_cores() {
-  cpu_set_t set;
-  // Fails on more cores than a cpu_set_t has.
-  if (::sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-  return std::max(int(std::thread::hardware_concurrency()), 1);
 }
 
 std::string BenchReport::to_json() const {

@@ -43,9 +43,6 @@ struct BenchRun {
   bool is_trial() const { return pairs < kLeastPairs || frames < kLeastFrames; }
 };
 
-/// Cores that this process may use, by its affinity.
-int usable_cores();
-
 class BenchReport {
  public:
   explicit BenchReport(std::string name) : name_(std::move(name)) {}

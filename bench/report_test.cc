@@ -3,11 +3,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sched.h>
 
 #include <filesystem>
 #include <string>
-#include <thread>
 
 namespace penstock::bench {
 namespace {
@@ -65,23 +63,6 @@ TEST(BenchReport, GivenARowWithoutABar_WhenReported_ThenItIsOkAndShowsNone) {
   EXPECT_TRUE(report.finish(json_file()));
   EXPECT_THAT(report.to_table(), HasSubstr("-"));
   EXPECT_THAT(report.to_json(), HasSubstr("\"ok\":true"));
-}
-
-TEST(UsableCores, GivenAnAffinityOfOneCore_WhenAsked_ThenItIsOne) {
-  int cores = 0;
-  // On a thread of its own, whose affinity goes with it.
-  std::thread([&cores] {
-    cpu_set_t all;
-    ASSERT_EQ(::sched_getaffinity(0, sizeof all, &all), 0);
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    for (int core = 0; core < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++core) {
-      if (CPU_ISSET(core, &all)) CPU_SET(core, &one);
-    }
-    ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
-    cores = usable_cores();
-  }).join();
-  EXPECT_EQ(cores, 1);
 }
 
 }  // namespace

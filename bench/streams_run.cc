@@ -23,6 +23,7 @@
 #include "gst/penanalysis_meta.h"
 #include "gst/register.h"
 #include "penstock/base/str_format.h"
+#include "penstock/base/usable_cores.h"
 #include "penstock/observe/latency.h"
 
 namespace penstock::bench {

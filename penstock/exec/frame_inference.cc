@@ -1,38 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "penstock/exec/frame_inference.h"
 
-#include <sched.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "penstock/base/str_format.h"
+#include "penstock/base/usable_cores.h"
 #include "penstock/exec/frame_runner.h"
 #include "penstock/exec/half_outputs.h"
 
 namespace penstock {
 namespace {
-
-/// Cores that this process may use, which a container or taskset makes fewer than the machine has.
-int usable_cores() {
-  // The kernel refuses a mask smaller than its own; no machine has more CPUs than the last.
-  for (int cpus = 1024; cpus <= (1 << 20); cpus *= 2) {
-    cpu_set_t* set = CPU_ALLOC(static_cast<std::size_t>(cpus));
-    if (set == nullptr) break;
-    const std::size_t size = CPU_ALLOC_SIZE(static_cast<std::size_t>(cpus));
-    const bool known = sched_getaffinity(0, size, set) == 0;
-    const bool too_small = !known && errno == EINVAL;
-    const int count = known ? CPU_COUNT_S(size, set) : 0;
-    CPU_FREE(set);
-    if (known) return std::max(count, 1);
-    if (!too_small) break;
-  }
-  return 1;
-}
 
 /// How many slots the batch that goes into the model has at least. kInvalidArgument when it can't
 /// take `batch_size`.

@@ -22,8 +22,8 @@
 
 namespace penstock {
 
-/// What `workers = 0` means: one single-threaded worker a core, or one worker whose runs use all
-/// cores.
+/// What `workers = 0` means: one single-threaded worker a core that the process may use
+/// (usable_cores.h), or one worker whose runs use all of these.
 enum class Policy { kThroughput, kLatency };
 
 struct InferenceOptions {
@@ -41,7 +41,7 @@ struct InferenceOptions {
 
 /// Thread-safe. Requests are of frames of the opened device, and share their ownership until their
 /// future is ready or, cancelled, until their run has ended. Manifest and options are copied. Cores
-/// are those that the calling thread may use when it opens.
+/// are those that the calling thread may use when it opens, by its affinity and control groups.
 class FrameInference {
  public:
   /// The error names model, device and what is wrong. kInvalidArgument: no device, negative
