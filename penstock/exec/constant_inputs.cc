@@ -84,10 +84,22 @@ Result<std::size_t> values_of(const TensorSpec& spec, bool is_batched) {
   return count;
 }
 
+/// So that no batch fails later what a model was opened for.
+Result<void> check_upload(const TensorSpec& spec, std::size_t item_bytes, std::size_t slots) {
+  const std::size_t limit = transfer_limit(TransferPurpose::kMetadata);
+  const auto bytes = checked_product(item_bytes, slots);
+  if (bytes && *bytes <= limit) return {};
+  return fail(
+      ErrorKind::kInvalidArgument,
+      str_format("input '{}': its constant has {} bytes an item, and a batch of {} more than "
+                 "the {} that may be uploaded; use a batch of at most {}",
+                 spec.name, item_bytes, slots, limit, limit / item_bytes));
+}
+
 }  // namespace
 
 Result<ConstantInputs> ConstantInputs::create(std::span<const TensorSpec> inputs,
-                                              const Manifest& manifest) {
+                                              const Manifest& manifest, std::size_t most_slots) {
   ConstantInputs result;
   for (const TensorSpec& spec : inputs) {
     if (spec.name == manifest.preprocess.input_name) continue;
@@ -111,6 +123,7 @@ Result<ConstantInputs> ConstantInputs::create(std::span<const TensorSpec> inputs
     auto bytes = to_bytes(spec, constant->values);
     if (!bytes) return std::unexpected(bytes.error());
     input.item = *std::move(bytes);
+    PENSTOCK_TRY(check_upload(spec, input.item.size(), input.is_batched ? most_slots : 1));
     result.inputs_.push_back(std::move(input));
   }
   return result;

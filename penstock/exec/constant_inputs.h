@@ -18,12 +18,14 @@ namespace penstock {
 /// Not thread-safe (workers have their own).
 class ConstantInputs {
  public:
-  /// Every input but `picture` must have its constant, whose numbers fit its shape and type.
+  /// Every input but `picture` must have its constant, whose numbers fit its shape and type, and
+  /// for a batch of `most_slots` the limit of what may be uploaded (contract A01).
   /// kUnsupported names an input without one, kInvalidArgument what does not fit.
-  static Result<ConstantInputs> create(std::span<const TensorSpec> inputs,
-                                       const Manifest& manifest);
+  static Result<ConstantInputs> create(std::span<const TensorSpec> inputs, const Manifest& manifest,
+                                       std::size_t most_slots);
 
-  /// For a batch of `slots`; uploaded the first time (TransferPurpose::kMetadata).
+  /// For a batch of `slots`, at most `most_slots`; uploaded the first time
+  /// (TransferPurpose::kMetadata).
   Result<std::span<const Tensor>> get(Device& device, std::size_t slots);
 
  private:

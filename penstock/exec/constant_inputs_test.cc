@@ -38,8 +38,10 @@ class M03 : public ::testing::TestWithParam<const char*> {
     manifest.constants = std::move(constants);
     return manifest;
   }
-  std::string refusal(const TensorSpec& spec, std::vector<InputConstant> constants) {
-    const auto made = ConstantInputs::create(std::array{spec}, manifest_with(std::move(constants)));
+  std::string refusal(const TensorSpec& spec, std::vector<InputConstant> constants,
+                      std::size_t most_slots = 64) {
+    const auto made =
+        ConstantInputs::create(std::array{spec}, manifest_with(std::move(constants)), most_slots);
     return made ? "accepted" : made.error().message();
   }
 
@@ -52,9 +54,10 @@ TEST_P(M03, GivenConstants_WhenMadeForABatch_ThenEachItemHasThemInTheInputsType)
   const std::array specs{spec_of("sizes", DataType::kInt64, {kBatch, Dimension::fixed(2)}),
                          spec_of("picture", DataType::kFloat32, {kBatch}),
                          spec_of("factor", DataType::kFloat32, {Dimension::fixed(1)})};
-  auto inputs =
-      ConstantInputs::create(specs, manifest_with({{.input = "factor", .values = {0.5}},
-                                                   {.input = "sizes", .values = {640, -480}}}));
+  auto inputs = ConstantInputs::create(specs,
+                                       manifest_with({{.input = "factor", .values = {0.5}},
+                                                      {.input = "sizes", .values = {640, -480}}}),
+                                       3);
   ASSERT_TRUE(inputs) << inputs.error().message();
   for (int again = 0; again < 2; ++again) {
     const auto tensors = inputs->get(*device_, 3);
@@ -97,6 +100,23 @@ TEST_P(M03, GivenWhatDoesNotFit_WhenCreated_ThenTheInputIsNamed) {
               HasSubstr("can't hold"));
 }
 
+// 4096 numbers of 8 bytes are 32 KiB an item; 256 KiB may be uploaded (contract A01).
+TEST_P(M03, GivenAConstantTooLargeForTheBatch_WhenCreated_ThenThatIsToldBeforeAnyBatch) {
+  const std::vector<InputConstant> constants{{"table", std::vector<double>(4096, 1)}};
+  const TensorSpec table = spec_of("table", DataType::kInt64, {kBatch, Dimension::fixed(4096)});
+  auto eight = ConstantInputs::create(std::array{table}, manifest_with(constants), 8);
+  ASSERT_TRUE(eight) << eight.error().message();
+  const auto made = eight->get(*device_, 8);
+  ASSERT_TRUE(made) << made.error().message();
+  EXPECT_EQ(made->front().data.size, 262144u);
+  EXPECT_THAT(refusal(table, constants, 9),
+              ::testing::AllOf(HasSubstr("'table'"), HasSubstr("batch of 9"),
+                               HasSubstr("262144 that may be uploaded"), HasSubstr("at most 8")));
+  // The same numbers for the whole batch are uploaded once.
+  const TensorSpec once = spec_of("table", DataType::kInt64, {Dimension::fixed(4096)});
+  EXPECT_EQ(refusal(once, constants, 64), "accepted");
+}
+
 /// Answers one box from (0, 0) to the numbers of "sizes", whatever the picture.
 model_testing::TestModel size_teller() {
   model_testing::OnnxBuilder graph;
@@ -134,6 +154,33 @@ model_testing::TestModel size_teller() {
   return model;
 }
 
+/// As raw tensors: the mean of the picture's channels plus that of a table of 4096 numbers an item.
+model_testing::TestModel table_reader() {
+  model_testing::OnnxBuilder graph;
+  graph.input("picture", DataType::kFloat32, {"N", 3, 32, 32})
+      .input("table", DataType::kInt64, {"N", 4096})
+      .output("sum", DataType::kFloat32, {"N", 3})
+      .node("Cast", {"table"}, {"numbers"}, {{"to", std::int64_t{1}}})
+      .node("ReduceMean", {"numbers"}, {"mean_number"}, {{"axes", std::vector<std::int64_t>{1}}})
+      .node("ReduceMean", {"picture"}, {"mean"},
+            {{"axes", std::vector<std::int64_t>{2, 3}}, {"keepdims", std::int64_t{0}}})
+      .node("Add", {"mean", "mean_number"}, {"sum"});
+  model_testing::TestModel model;
+  model.name = "table-reader";
+  model.onnx = graph.build();
+  model.inputs = {
+      spec_of("picture", DataType::kFloat32,
+              {kBatch, Dimension::fixed(3), Dimension::fixed(32), Dimension::fixed(32)}),
+      spec_of("table", DataType::kInt64, {kBatch, Dimension::fixed(4096)})};
+  model.outputs = {spec_of("sum", DataType::kFloat32, {kBatch, Dimension::fixed(3)})};
+  model.task = model.family = "raw";
+  model.postprocess = " ";
+  model.labels = {};
+  model.preprocess.input_name = "picture";
+  model.preprocess.width = model.preprocess.height = 32;
+  return model;
+}
+
 TEST_P(M03, GivenAModelWithAnotherInput_WhenInferred_ThenItGetsItsConstantByName) {
   const auto folder =
       std::filesystem::path(::testing::TempDir()) / str_format("penstock-constants-{}", getpid());
@@ -160,6 +207,23 @@ TEST_P(M03, GivenAModelWithAnotherInput_WhenInferred_ThenItGetsItsConstantByName
   ASSERT_EQ(result->objects.size(), 1u);
   EXPECT_FLOAT_EQ(result->objects[0].width, 16);
   EXPECT_FLOAT_EQ(result->objects[0].height, 8);
+}
+
+TEST_P(M03, GivenAConstantTooLargeForTheBatch_WhenOpened_ThenItIsRefusedThen) {
+  const auto folder =
+      std::filesystem::path(::testing::TempDir()) / str_format("penstock-table-{}", getpid());
+  auto manifest = load_manifest(model_testing::write_model_folder(table_reader(), folder));
+  ASSERT_TRUE(manifest) << manifest.error().message();
+  manifest->constants = {{.input = "table", .values = std::vector<double>(4096, 1)}};
+  InferenceOptions options{.workers = 1};
+  options.batch_size = 8;
+  const auto eight = FrameInference::open(device_, *manifest, options);
+  EXPECT_TRUE(eight) << eight.error().message();
+  options.batch_size = 9;
+  const auto nine = FrameInference::open(device_, *manifest, options);
+  ASSERT_FALSE(nine);
+  EXPECT_EQ(nine.error().kind(), ErrorKind::kInvalidArgument);
+  EXPECT_THAT(nine.error().message(), HasSubstr("'table'"));
 }
 
 /// Answers one box from (0, 0) to a tenth of the mean red and green, its score a two hundredth of

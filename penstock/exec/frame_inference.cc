@@ -119,7 +119,9 @@ Result<std::unique_ptr<FrameInference>> FrameInference::open(DevicePtr device,
   if (!session) return where(session.error());
   const auto min_batch = minimum_batch(**session, manifest, options.batch_size);
   if (!min_batch) return where(min_batch.error());
-  auto constants = ConstantInputs::create((*session)->inputs(), manifest);
+  const auto most_slots =
+      std::max(*min_batch, static_cast<std::size_t>(std::max(options.batch_size, 1)));
+  auto constants = ConstantInputs::create((*session)->inputs(), manifest, most_slots);
   if (!constants) return where(constants.error());
 
   auto inference = std::make_unique<OpenedFrameInference>(
