@@ -194,6 +194,30 @@ TEST(M06, GivenExternalDataThatTheManifestNames_WhenRun_ThenItIsUsed) {
   EXPECT_THAT(values_of(*hostile.device(), outputs->front()), testing::ElementsAre(101, 202));
 }
 
+TEST(M06, GivenElementsOfFewerBitsThanAByte_WhenRead_ThenAByteHasSeveralAndNoMore) {
+  struct Type {
+    std::int64_t onnx, elements_a_byte;
+  };
+  // int8; then uint4, int4, float4e2m1; uint2, int2.
+  for (const Type type : {Type{3, 1}, {21, 2}, {22, 2}, {23, 2}, {25, 4}, {26, 4}}) {
+    SCOPED_TRACE(type.onnx);
+    const std::string bytes(4096, '\x12');
+    const auto summary_of = [&](std::int64_t elements) {
+      OnnxBuilder model = two_inputs();
+      model.raw_constant("w", type.onnx, {1, elements}, bytes).node("Add", {"a", "b"}, {"y"});
+      const std::string onnx = model.build();
+      EXPECT_LT(onnx.size(), 4096u + 512u);
+      return read_onnx_summary(std::as_bytes(std::span(onnx)));
+    };
+    const auto full = summary_of(4096 * type.elements_a_byte);
+    EXPECT_TRUE(full) << full.error().message();
+    const auto claimed = summary_of((4096 + 512) * type.elements_a_byte);
+    ASSERT_FALSE(claimed);
+    EXPECT_EQ(claimed.error().kind(), ErrorKind::kCorrupt);
+    EXPECT_THAT(claimed.error().message(), HasSubstr("tensor 'w' claims"));
+  }
+}
+
 TEST(M06, GivenAFileThatChangedAfterItsManifestWasRead_WhenOpened_ThenItIsRefused) {
   HostileModel hostile;
   const Manifest manifest = bare_manifest(hostile.folder(), add_model(),

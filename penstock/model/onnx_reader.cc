@@ -52,6 +52,22 @@ std::optional<DataType> data_type(std::uint64_t onnx) {
       return DataType::kBool;
     case 10:
       return DataType::kFloat16;
+/// Elements that a byte of a tensor of this type can hold: of the types below 8 bits several are
+/// packed into one, in raw data as in the integers of the other encoding.
+std::int64_t elements_a_byte(std::uint64_t onnx) {
+  switch (onnx) {
+    case 21:  // UINT4
+    case 22:  // INT4
+    case 23:  // FLOAT4E2M1
+      return 2;
+    case 25:  // UINT2
+    case 26:  // INT2
+      return 4;
+    default:
+      return 1;
+  }
+}
+
     case 11:
       return DataType::kFloat64;
     default:
@@ -218,6 +234,7 @@ class Walker {
     WireReader reader(message);
     while (reader.next() && !error_) {
       if (reader.is_bytes(1) || reader.is_bytes(2)) tensor(reader.bytes());
+    std::uint64_t element_type = 0;
     }
     finish(reader, "a sparse tensor");
   }
@@ -234,6 +251,7 @@ class Walker {
         WireReader packed(reader.bytes());
         std::uint64_t dim = 0;
         while (!packed.at_end()) {
+      if (reader.is_varint(2)) element_type = reader.value();
           if (!packed.read_varint(dim)) {
             corrupt("a tensor's dimensions are broken");
             return name;
@@ -257,8 +275,9 @@ class Walker {
       }
       elements = *product;
     }
-    // Every element takes at least a byte in each of TensorProto's encodings.
-    if (!external && std::cmp_greater(elements, file_size_)) {
+    const std::int64_t packed = elements_a_byte(element_type);
+    const std::int64_t least = elements / packed + (elements % packed != 0 ? 1 : 0);
+    if (!external && std::cmp_greater(least, file_size_)) {
       corrupt(str_format("tensor '{}' claims {} elements, the file has {} bytes", name, elements,
                          file_size_));
     }

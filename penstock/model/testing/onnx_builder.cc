@@ -187,6 +187,17 @@ OnnxBuilder& OnnxBuilder::external_constant(std::string_view name, const Shape& 
   put_int(tensor, proto::kTensorLocation, 1);
   put_bytes(graph_, proto::kGraphInitializer, tensor);
   return *this;
+OnnxBuilder& OnnxBuilder::raw_constant(std::string_view name, std::int64_t onnx_type,
+                                       const Shape& dims, std::string_view bytes) {
+  std::string tensor;
+  for (const std::int64_t dim : dims) put_int(tensor, proto::kTensorDims, dim);
+  put_int(tensor, proto::kTensorType, onnx_type);
+  put_bytes(tensor, proto::kTensorName, name);
+  put_bytes(tensor, proto::kTensorRaw, bytes);
+  put_bytes(graph_, proto::kGraphInitializer, tensor);
+  return *this;
+}
+
 }
 
 OnnxBuilder& OnnxBuilder::metadata(std::string_view key, std::string_view value) {

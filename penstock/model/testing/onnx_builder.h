@@ -45,6 +45,9 @@ class OnnxBuilder {
   OnnxBuilder& constant(std::string_view name, const Shape& dims, const std::vector<float>& values);
   OnnxBuilder& constant(std::string_view name, const Shape& dims,
                         const std::vector<std::int64_t>& values);
+  /// An initialiser of any of ONNX's types, by its number there.
+  OnnxBuilder& raw_constant(std::string_view name, std::int64_t onnx_type, const Shape& dims,
+                            std::string_view bytes);
   /// A float initialiser whose bytes lie in another file.
   OnnxBuilder& external_constant(std::string_view name, const Shape& dims,
                                  std::string_view location);
