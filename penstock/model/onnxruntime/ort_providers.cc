@@ -5,8 +5,6 @@
 #include <array>
 #include <charconv>
 #include <cstdint>
-#include <mutex>
-#include <set>
 #include <span>
 #include <string_view>
 
@@ -29,27 +27,6 @@ struct KeysAndValues {
   }
   std::size_t size() const { return keys.size(); }
 };
-
-/// Loads a plugin once a library of ONNX Runtime, whose environment keeps it.
-Result<void> register_plugin(const OrtRuntime& runtime, const std::filesystem::path& library) {
-  std::error_code error;
-  const auto path = std::filesystem::canonical(library, error);
-  if (error) {
-    return fail(ErrorKind::kNotFound,
-                str_format("provider library '{}': {}", library.string(), error.message()));
-  }
-  // Leaked on purpose, like the runtimes themselves.
-  static auto& mutex = *new std::mutex;
-  static auto& registered = *new std::set<std::pair<const OrtEnv*, std::string>>;
-  const std::lock_guard lock(mutex);
-  const std::pair key(static_cast<const OrtEnv*>(runtime.env()), path.string());
-  if (registered.contains(key)) return {};
-  PENSTOCK_TRY(runtime.check(
-      runtime.api().RegisterExecutionProviderLibrary(runtime.env(), path.c_str(), path.c_str()),
-      str_format("loading provider library '{}'", path.string())));
-  registered.insert(key);
-  return {};
-}
 
 Result<std::span<const OrtEpDevice* const>> provider_devices(const OrtRuntime& runtime) {
   const OrtEpDevice* const* devices = nullptr;
@@ -155,9 +132,9 @@ Result<void> append_built_in(const OrtRuntime& runtime, const ProviderChoice& ch
 
 }  // namespace
 
-Result<void> append_provider(const OrtRuntime& runtime, const ProviderChoice& choice,
+Result<void> append_provider(OrtRuntime& runtime, const ProviderChoice& choice,
                              OrtSessionOptions* target) {
-  if (!choice.library.empty()) PENSTOCK_TRY(register_plugin(runtime, choice.library));
+  if (!choice.library.empty()) PENSTOCK_TRY(runtime.register_provider_library(choice.library));
   const auto built_in = runtime.providers();
   if (!built_in) return std::unexpected(built_in.error());
   if (choice.name == kCpuProvider) {

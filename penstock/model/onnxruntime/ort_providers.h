@@ -24,7 +24,7 @@ struct ProviderChoice {
 
 /// Adds the provider to `target`. kNotFound: neither built in nor a plugin's; kInvalidArgument: the
 /// CPU provider with options, which it has none of.
-Result<void> append_provider(const OrtRuntime& runtime, const ProviderChoice& choice,
+Result<void> append_provider(OrtRuntime& runtime, const ProviderChoice& choice,
                              OrtSessionOptions* target);
 
 /// Names of the providers built into the library, and of those that plugins registered for devices

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -135,6 +136,34 @@ TEST_F(M05_Simulated, GivenAPlacementThatCanNotBeRead_WhenOpened_ThenItIsAnError
   const auto session = open();
   ASSERT_FALSE(session);
   EXPECT_THAT(session.error().message(), HasSubstr("cannot tell which nodes are left on the CPU"));
+}
+
+// A new environment often lies where the old one was.
+TEST_F(M05_Simulated, GivenARuntimeThatEnded_WhenAPluginIsAskedForAgain_ThenTheNewOneLoadsIt) {
+  manifest_.provider = "PluginExecutionProvider";
+  const auto library = std::filesystem::canonical(folder_.write("libplugin.so", "")).string();
+  static_cast<void>(take_calls_());
+  for (int run = 0; run < 8; ++run) {
+    const auto opened = open_session(
+        device_, manifest_, {.engine_library = PENSTOCK_ORT_SHIM, .provider_library = library});
+    ASSERT_FALSE(opened) << "the simulated plugin has no devices";
+    EXPECT_THAT(opened.error().message(), HasSubstr("does not offer PluginExecutionProvider"));
+    EXPECT_EQ(take_calls_(), "register " + library + "\n") << run;
+  }
+}
+
+TEST_F(M05_Simulated, GivenARuntimeThatStays_WhenAPluginIsAskedForAgain_ThenItWasLoadedOnce) {
+  manifest_.provider = "CPUExecutionProvider";
+  const auto kept = open();
+  ASSERT_TRUE(kept) << kept.error().message();
+  manifest_.provider = "PluginExecutionProvider";
+  const auto library = folder_.write("libplugin.so", "");
+  static_cast<void>(take_calls_());
+  for (int run = 0; run < 2; ++run) {
+    EXPECT_FALSE(open_session(device_, manifest_,
+                              {.engine_library = PENSTOCK_ORT_SHIM, .provider_library = library}));
+  }
+  EXPECT_EQ(take_calls_(), "register " + std::filesystem::canonical(library).string() + "\n");
 }
 
 TEST_F(M05_Simulated, GivenTheCpusOwnProvider_WhenOpened_ThenNoPlacementIsAskedFor) {

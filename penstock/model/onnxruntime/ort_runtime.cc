@@ -136,6 +136,21 @@ Result<void> OrtRuntime::check(OrtStatus* status, const std::string& doing) cons
   return fail(kind, std::move(message));
 }
 
+Result<void> OrtRuntime::register_provider_library(const std::filesystem::path& library) {
+  std::error_code error;
+  const std::string path = std::filesystem::canonical(library, error).string();
+  if (error) {
+    return fail(ErrorKind::kNotFound,
+                str_format("provider library '{}': {}", library.string(), error.message()));
+  }
+  const std::lock_guard lock(providers_mutex_);
+  if (provider_libraries_.contains(path)) return {};
+  PENSTOCK_TRY(check(api_->RegisterExecutionProviderLibrary(env_, path.c_str(), path.c_str()),
+                     str_format("loading provider library '{}'", path)));
+  provider_libraries_.insert(path);
+  return {};
+}
+
 Result<std::vector<std::string>> OrtRuntime::providers() const {
   char** names = nullptr;
   int count = 0;

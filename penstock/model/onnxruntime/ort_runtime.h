@@ -16,6 +16,8 @@
 
 #include <filesystem>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -76,6 +78,10 @@ class OrtRuntime {
   /// Takes over `status`: an Error with "`doing`: cause", or success for null.
   Result<void> check(OrtStatus* status, const std::string& doing) const;
 
+  /// Loads a plugin provider's library into the environment, which keeps it: once a path, however
+  /// often it is asked for. kNotFound: no such file.
+  Result<void> register_provider_library(const std::filesystem::path& library);
+
   /// Names of the execution providers that this library was built with.
   Result<std::vector<std::string>> providers() const;
 
@@ -102,6 +108,8 @@ class OrtRuntime {
   OrtEnv* env_ = nullptr;
   std::string version_;
   std::string library_;
+  std::mutex providers_mutex_;
+  std::set<std::string> provider_libraries_;  ///< Registered with env_, by canonical path.
 };
 
 }  // namespace penstock

@@ -104,6 +104,18 @@ OrtStatus* ORT_API_CALL listen(OrtSessionOptions* options, OrtLoggingFunction fu
   return nullptr;
 }
 
+OrtStatus* ORT_API_CALL register_library(OrtEnv*, const char* name, const char*) noexcept {
+  calls() += std::string("register ") + name + "\n";
+  return nullptr;
+}
+
+// What happens just before a session is made, when all is said that the engine is told by.
+struct Call {
+  void (*function)(void*) = nullptr;
+  void* self = nullptr;
+};
+Call before_session;
+
 OrtStatus* ORT_API_CALL create_session(const OrtEnv* env, const void* model, size_t size,
                                        const OrtSessionOptions* options,
                                        OrtSession** session) noexcept {
@@ -149,6 +161,7 @@ const OrtApi* ORT_API_CALL get_api(uint32_t version) noexcept {
   simulated.SessionOptionsAppendExecutionProvider_Dnnl = append_dnnl;
   simulated.SessionOptionsAppendExecutionProvider_MIGraphX = append_migraphx;
   simulated.SetUserLoggingFunction = listen;
+  simulated.RegisterExecutionProviderLibrary = register_library;
   simulated.CreateSessionFromArray = create_session;
   return &simulated;
 }
