@@ -150,7 +150,9 @@ int inspect_prepared(const std::filesystem::path& path, bool json) {
       manifest->task == "text-recognition") {
     facts.text("scores", manifest->scores == ScoreKind::kLogits ? "logits" : "probabilities");
   }
-  facts.list("data", manifest->data);
+  std::vector<std::string> data;
+  for (const ManifestData& file : manifest->data) data.push_back(file.path);
+  facts.list("data", data);
   facts.text("licence", manifest->licence);
   facts.list("weaknesses", manifest->weaknesses);
   facts.finish();

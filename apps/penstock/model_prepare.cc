@@ -203,7 +203,11 @@ Manifest manifest_of(const Preparation& plan) {
   manifest.artefact_sha256 = plan.model_sha256;
   std::error_code ignored;
   manifest.folder = std::filesystem::absolute(plan.file, ignored).parent_path();
-  manifest.data = plan.data;
+  for (const std::string& path : plan.data) {
+    const auto hash = plan.data_sha256.find(path);
+    manifest.data.push_back(
+        {.path = path, .sha256 = hash == plan.data_sha256.end() ? "" : hash->second});
+  }
   return manifest;
 }
 

@@ -126,7 +126,7 @@ struct Flags {
 std::vector<std::filesystem::path> files_of(const Manifest& manifest,
                                             const std::filesystem::path& path) {
   std::vector<std::filesystem::path> files{path, manifest.artefact};
-  for (const std::string& data : manifest.data) files.push_back(manifest.folder / data);
+  for (const ManifestData& data : manifest.data) files.push_back(manifest.folder / data.path);
   return files;
 }
 

@@ -84,8 +84,8 @@ void set_model(RunOptions& options, const RunModel& model, const EngineFlags& en
   const Manifest& manifest = model.manifest;
   options.model = model.path;
   options.model_files.push_back(manifest.artefact);
-  for (const std::string& data : manifest.data) {
-    options.model_files.push_back(manifest.folder / data);
+  for (const ManifestData& data : manifest.data) {
+    options.model_files.push_back(manifest.folder / data.path);
   }
   options.model_name = manifest.name;
   options.task = manifest.task;

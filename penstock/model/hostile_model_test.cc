@@ -186,7 +186,7 @@ TEST(M06, GivenExternalDataThatTheManifestNames_WhenRun_ThenItIsUsed) {
       .node("Add", {"a", "w"}, {"y"});
   Manifest manifest =
       bare_manifest(hostile.folder(), model.build(), {rows_of_two("a")}, {rows_of_two("y")});
-  manifest.data = {"weights.bin"};
+  manifest.data = {{.path = "weights.bin"}};
   auto opened = open_session(hostile.device(), manifest);
   ASSERT_TRUE(opened) << opened.error().message();
   const auto outputs = (*opened)->run(std::vector{floats(*hostile.device(), "a", {1, 2}, {1, 2})});

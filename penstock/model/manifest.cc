@@ -22,8 +22,10 @@ Result<fs::path> resolve_inside(const fs::path& folder, const ManifestArtefact& 
                 str_format("'{}.path' cannot be resolved: {}", artefact.field, error.message()));
   }
   const fs::path inside = resolved.lexically_relative(folder);
+  // Also as text: with links, `a/../../b` may lie inside and yet not be where its name says.
+  const fs::path plain = relative.lexically_normal();
   if (relative.empty() || relative.is_absolute() || inside.empty() || *inside.begin() == ".." ||
-      inside == ".") {
+      inside == "." || *plain.begin() == "..") {
     return fail(ErrorKind::kCorrupt,
                 str_format("'{}.path' is '{}', which leaves the model's folder", artefact.field,
                            artefact.path));
@@ -62,7 +64,9 @@ Result<Manifest> load_checked(const fs::path& path) {
       manifest.artefact = *resolved;
       manifest.artefact_sha256 = artefact.sha256;
     } else {
-      manifest.data.push_back(resolved->lexically_relative(manifest.folder).string());
+      // By the name that the model knows it by, which may be a link's.
+      manifest.data.push_back(
+          {.path = fs::path(artefact.path).lexically_normal().string(), .sha256 = artefact.sha256});
     }
   }
   return std::move(manifest);

@@ -40,13 +40,19 @@ struct InputConstant {
   std::vector<double> values;
 };
 
+/// A file of weights beside the model or below.
+struct ManifestData {
+  std::string path;      ///< Relative to the manifest's folder, lexically normal.
+  std::string sha256{};  ///< Of the bytes that the engine gets; empty: not checked.
+};
+
 struct Manifest {
   int schema = 2;
   std::string name;
   std::filesystem::path folder;    ///< Where manifest.json lies.
   std::filesystem::path artefact;  ///< Absolute, inside `folder`, hash already checked.
   std::string artefact_sha256;     ///< The engine checks the bytes that it loads once more.
-  std::vector<std::string> data;   ///< Other hashed files, relative to `folder` (external data).
+  std::vector<ManifestData> data;  ///< Other files, hash already checked (external data).
   std::string engine;              ///< "onnxruntime".
   std::string provider = "CPUExecutionProvider";
   std::vector<std::pair<std::string, std::string>> provider_options;  ///< As it documents them.

@@ -67,7 +67,10 @@ TEST(M01, GivenGoldenSchema2_WhenLoaded_ThenEveryFieldIsRead) {
   EXPECT_EQ(manifest->name, "golden");
   EXPECT_EQ(manifest->folder, folder.path());
   EXPECT_EQ(manifest->artefact, folder.path() / "model.onnx");
-  EXPECT_THAT(manifest->data, ElementsAre("weights/a.bin"));
+  ASSERT_EQ(manifest->data.size(), 1u);
+  EXPECT_EQ(manifest->data[0].path, "weights/a.bin");
+  EXPECT_EQ(manifest->data[0].sha256,
+            "1c9b3ccfcb28591a67f4dfbf53ed034f5be33821be782232e7ba79a52b021bae");
   EXPECT_EQ(manifest->engine, "onnxruntime");
   EXPECT_EQ(manifest->provider, "CPUExecutionProvider");
   EXPECT_EQ(manifest->task, "detection");

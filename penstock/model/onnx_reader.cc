@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "penstock/model/onnx_reader.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <set>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "penstock/base/checked.h"
 #include "penstock/base/str_format.h"
-#include "penstock/base/unique_fd.h"
 #include "penstock/model/manifest_parser.h"
 #include "penstock/model/onnx_functions.h"
 #include "penstock/model/protobuf_wire.h"
@@ -34,7 +28,6 @@ constexpr int kMaxMoves = 16;
 constexpr std::array<std::string_view, 11> kMoves{
     "Identity", "Reshape", "Flatten",          "Squeeze", "Unsqueeze",     "Transpose",
     "Cast",     "Dropout", "DequantizeLinear", "Resize",  "QuantizeLinear"};
-constexpr std::size_t kMaxModelBytes = (std::size_t{1} << 31) - 1;
 
 std::optional<DataType> data_type(std::uint64_t onnx) {
   switch (onnx) {
@@ -52,6 +45,13 @@ std::optional<DataType> data_type(std::uint64_t onnx) {
       return DataType::kBool;
     case 10:
       return DataType::kFloat16;
+    case 11:
+      return DataType::kFloat64;
+    default:
+      return std::nullopt;
+  }
+}
+
 /// Elements that a byte of a tensor of this type can hold: of the types below 8 bits several are
 /// packed into one, in raw data as in the integers of the other encoding.
 std::int64_t elements_a_byte(std::uint64_t onnx) {
@@ -65,13 +65,6 @@ std::int64_t elements_a_byte(std::uint64_t onnx) {
       return 4;
     default:
       return 1;
-  }
-}
-
-    case 11:
-      return DataType::kFloat64;
-    default:
-      return std::nullopt;
   }
 }
 
@@ -188,7 +181,7 @@ class Walker {
     while (reader.next() && !error_) {
       if (reader.is_bytes(1)) node(reader.bytes(), depth);
       if (reader.is_bytes(5)) {
-        const std::string name = tensor(reader.bytes());
+        const std::string name = tensor(reader.bytes(), depth == 0);
         if (depth == 0) initialisers_.insert(name);
       }
       if (reader.is_bytes(15)) sparse_tensor(reader.bytes());
@@ -234,14 +227,14 @@ class Walker {
     WireReader reader(message);
     while (reader.next() && !error_) {
       if (reader.is_bytes(1) || reader.is_bytes(2)) tensor(reader.bytes());
-    std::uint64_t element_type = 0;
     }
     finish(reader, "a sparse tensor");
   }
 
   /// Returns the tensor's name.
-  std::string tensor(Bytes message) {
+  std::string tensor(Bytes message, bool is_top_initialiser = false) {
     std::string name;
+    std::uint64_t element_type = 0;
     std::vector<std::int64_t> dims;
     bool external = false;
     WireReader reader(message);
@@ -251,7 +244,6 @@ class Walker {
         WireReader packed(reader.bytes());
         std::uint64_t dim = 0;
         while (!packed.at_end()) {
-      if (reader.is_varint(2)) element_type = reader.value();
           if (!packed.read_varint(dim)) {
             corrupt("a tensor's dimensions are broken");
             return name;
@@ -259,6 +251,7 @@ class Walker {
           dims.push_back(static_cast<std::int64_t>(dim));
         }
       }
+      if (reader.is_varint(2)) element_type = reader.value();
       if (reader.is_bytes(8)) name = reader.text();
       if (reader.is_bytes(13)) {
         external = true;
@@ -266,6 +259,9 @@ class Walker {
       }
     }
     finish(reader, "a tensor");
+    if (external && !is_top_initialiser && !summary_.external_elsewhere) {
+      summary_.external_elsewhere = name;
+    }
     std::int64_t elements = 1;
     for (const std::int64_t dim : dims) {
       const auto product = dim < 0 ? std::nullopt : checked_product(elements, dim);
@@ -365,43 +361,6 @@ class Walker {
 
 Result<OnnxSummary> read_onnx_summary(std::span<const std::byte> model) {
   return Walker(model.size()).model(model);
-}
-
-Result<std::vector<std::byte>> read_model_file(const std::filesystem::path& path) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat status{};
-  if (!fd.is_valid() || ::fstat(fd.get(), &status) != 0) {
-    return fail(errno == ENOENT ? ErrorKind::kNotFound : ErrorKind::kIo,
-                str_format("cannot open '{}': {}", path.string(), std::strerror(errno)));
-  }
-  if (!S_ISREG(status.st_mode) || std::cmp_greater(status.st_size, kMaxModelBytes)) {
-    return fail(ErrorKind::kUnsupported,
-                str_format("'{}' is no regular file of at most 2 GiB", path.string()));
-  }
-  std::vector<std::byte> bytes(static_cast<std::size_t>(status.st_size));
-  std::size_t size = 0;
-  while (size < bytes.size()) {
-    const ssize_t got = ::read(fd.get(), bytes.data() + size, bytes.size() - size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) {
-      return fail(ErrorKind::kIo,
-                  str_format("cannot read '{}': {}", path.string(), std::strerror(errno)));
-    }
-    if (got == 0) break;
-    size += static_cast<std::size_t>(got);
-  }
-  bytes.resize(size);
-  return bytes;
-}
-
-Result<OnnxSummary> inspect_model(const std::filesystem::path& path) {
-  auto bytes = read_model_file(path);
-  if (!bytes) return std::unexpected(bytes.error());
-  auto summary = read_onnx_summary(*bytes);
-  if (!summary) {
-    return std::unexpected(std::move(summary).error().context(str_format("'{}'", path.string())));
-  }
-  return summary;
 }
 
 }  // namespace penstock

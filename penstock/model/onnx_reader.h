@@ -39,6 +39,9 @@ struct OnnxSummary {
   std::vector<OnnxValueInfo> inputs;        ///< Graph inputs, without those that are initialisers.
   std::vector<OnnxValueInfo> outputs;       ///< Of the top graph.
   std::vector<std::string> external_files;  ///< Locations as written, sorted, each once.
+  /// Name of the first tensor with external data that is no initialiser of the top graph: in a
+  /// branch, an attribute, a function, or sparse.
+  std::optional<std::string> external_elsewhere{};
   /// What exporters write beside the graph, e.g. Ultralytics' "names"; the first 256 entries.
   std::vector<std::pair<std::string, std::string>> metadata;
 };
@@ -49,7 +52,12 @@ Result<OnnxSummary> read_onnx_summary(std::span<const std::byte> model);
 /// The same for a file of at most 2 GiB (protobuf's own limit).
 Result<OnnxSummary> inspect_model(const std::filesystem::path& path);
 
-/// All bytes of a model file; kUnsupported over 2 GiB.
-Result<std::vector<std::byte>> read_model_file(const std::filesystem::path& path);
+/// Protobuf's own limit.
+inline constexpr std::size_t kMaxModelBytes = (std::size_t{1} << 31) - 1;
+
+/// All bytes of a file. kUnsupported: no regular file of at most `limit` bytes; kExhausted: no
+/// memory for them.
+Result<std::vector<std::byte>> read_model_file(const std::filesystem::path& path,
+                                               std::size_t limit = kMaxModelBytes);
 
 }  // namespace penstock

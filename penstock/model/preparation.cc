@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -72,6 +73,15 @@ Result<void> check_data(const fs::path& model, const std::string& relative) {
               str_format("the model's data file '{}' leads out of its folder, to '{}'; put a copy "
                          "beside the model",
                          relative, target.string()));
+}
+
+/// Each file once, however the model writes its name.
+std::vector<std::string> data_files(const OnnxSummary& summary) {
+  std::set<std::string> files;
+  for (const std::string& location : summary.external_files) {
+    files.insert(fs::path(location).lexically_normal().string());
+  }
+  return {files.begin(), files.end()};
 }
 
 Result<void> hash_files(Preparation& plan) {
@@ -333,7 +343,7 @@ Result<Preparation> plan_preparation(const std::filesystem::path& onnx,
   Preparation plan{.file = onnx};
   plan.model_sha256 = *std::move(hash);
   plan.manifest.name = options.name.empty() ? onnx.stem().string() : options.name;
-  plan.data = summary->external_files;
+  plan.data = data_files(*summary);
   if (!is_model_name(plan.manifest.name)) {
     return fail(ErrorKind::kInvalidArgument,
                 str_format("'{}' is no name for a model; give --name", plan.manifest.name));

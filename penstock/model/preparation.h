@@ -52,8 +52,9 @@ struct PrepareOptions {
 
 struct Preparation {
   std::filesystem::path file;
-  Manifest manifest{};              ///< Without folder, artefact and hashes.
-  std::vector<std::string> data{};  ///< Other files that the model wants, relative to its folder.
+  Manifest manifest{};  ///< Without folder, artefact and hashes.
+  /// Other files that the model wants, relative to its folder, lexically normal, each once.
+  std::vector<std::string> data{};
   /// SHA-256 of the model's bytes that all this was told from, and of `data` by name.
   std::string model_sha256{};
   std::map<std::string, std::string> data_sha256{};

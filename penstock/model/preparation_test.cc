@@ -210,13 +210,42 @@ TEST_F(M02, GivenAPreparedModel_WhenPreparedAgain_ThenOnlyReplaceReplacesIt) {
 TEST_F(M02, GivenExternalDataOutsideTheFolder_WhenPrepared_ThenItIsRefused) {
   auto plan = plan_preparation(file({{1, 84, 8400}}), {});
   ASSERT_TRUE(plan);
-  for (const char* path : {"../secret.bin", "/etc/passwd", "manifest.json"}) {
+  for (const char* path : {"../secret.bin", "/etc/passwd", "manifest.json", "./manifest.json"}) {
     plan->data = {path};
     const auto written = write_prepared(*plan, folder_.path() / "models", false);
     ASSERT_FALSE(written) << path;
     EXPECT_THAT(written.error().message(), HasSubstr(path));
   }
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "models/yolo11n"));
+}
+
+TEST_F(M02, GivenExternalDataUnderSeveralNames_WhenPrepared_ThenWhatIsWrittenOpens) {
+  OnnxBuilder builder;
+  builder.input("x", DataType::kFloat32, {1, 3, 8, 8})
+      .output("y", DataType::kFloat32, {1, 3, 8, 8})
+      .external_constant("w", {1}, "./weights.bin")
+      .external_constant("v", {1}, "weights.bin")
+      .external_constant("u", {1}, "parts//../parts/u.bin")
+      .node("Add", {"x", "w"}, {"xw"})
+      .node("Add", {"xw", "v"}, {"xwv"})
+      .node("Add", {"xwv", "u"}, {"y"});
+  const auto onnx = folder_.write("in/model.onnx", builder.build());
+  folder_.write("in/weights.bin", "1234");
+  folder_.write("in/parts/u.bin", "5678");
+  const PrepareOptions options{.name = "parts",
+                               .family = "raw",
+                               .order = ChannelOrder::kRgb,
+                               .scale = 1.0f,
+                               .fit = Fit::kStretch};
+  const auto plan = plan_preparation(onnx, options);
+  ASSERT_TRUE(plan) << plan.error().message();
+  EXPECT_THAT(plan->data, ElementsAre("parts/u.bin", "weights.bin"));
+  const auto written = write_prepared(*plan, folder_.path() / "models", false);
+  ASSERT_TRUE(written) << written.error().message();
+  const auto manifest = load_manifest(*written);
+  ASSERT_TRUE(manifest) << manifest.error().message();
+  const auto opened = open_session(open_device(DeviceId{}).value(), *manifest);
+  EXPECT_TRUE(opened) << opened.error().message();
 }
 
 TEST_F(M02, GivenExternalDataBehindALink_WhenPlanned_ThenItStaysInsideTheFolderOrIsRefused) {

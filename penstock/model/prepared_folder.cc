@@ -109,8 +109,8 @@ Result<ManifestArtefact, OutputError> copy_artefact(const fs::path& from, const 
 Result<void> check_data(const std::string& relative) {
   const fs::path path(relative);
   const fs::path plain = path.lexically_normal();
-  if (path.is_absolute() || plain.empty() || *plain.begin() == ".." || relative == "model.onnx" ||
-      relative == "manifest.json") {
+  if (path.is_absolute() || plain.empty() || *plain.begin() == ".." || plain == "model.onnx" ||
+      plain == "manifest.json") {
     return fail(ErrorKind::kCorrupt,
                 str_format("the model's data file '{}' is not beside it", relative));
   }

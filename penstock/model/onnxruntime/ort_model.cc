@@ -6,6 +6,7 @@
 
 #include "penstock/base/str_format.h"
 #include "penstock/model/onnx_reader.h"
+#include "penstock/model/onnxruntime/ort_external_data.h"
 #include "penstock/model/onnxruntime/ort_providers.h"
 #include "penstock/model/onnxruntime/ort_types.h"
 #include "penstock/model/sha256.h"
@@ -15,21 +16,6 @@ namespace {
 
 constexpr int kMaxThreads = 1024;
 constexpr std::string_view kCpuProvider = "CPUExecutionProvider";
-
-/// External data is read by the engine from names inside the model, so each must be a file that the
-/// manifest hashed: that also keeps `../../etc/passwd` out.
-Result<void> check_external(const OnnxSummary& summary, const Manifest& manifest) {
-  for (const std::string& location : summary.external_files) {
-    if (std::ranges::find(manifest.data, location) == manifest.data.end()) {
-      return fail(
-          ErrorKind::kCorrupt,
-          str_format("it wants to read external data from '{}', which is no artefact of role "
-                     "'data' in its manifest",
-                     location));
-    }
-  }
-  return {};
-}
 
 }  // namespace
 
@@ -71,11 +57,13 @@ Result<void> OrtModel::create(const Manifest& manifest, const SessionOptions& op
     return std::unexpected(
         std::move(summary).error().context(str_format("'{}'", manifest.artefact.string())));
   }
-  PENSTOCK_TRY(check_external(*summary, manifest));
+  auto external = OrtExternalData::read(*summary, manifest, *bytes);
+  if (!external) return std::unexpected(std::move(external).error());
 
   auto session_options = runtime_->session_options();
   PENSTOCK_TRY(runtime_->check(api.CreateSessionOptions(out(session_options)), "creating options"));
   PENSTOCK_TRY(configure(session_options.get(), manifest, options));
+  PENSTOCK_TRY(external->add_to(*runtime_, session_options.get()));
   if (manifest.provider != kCpuProvider) {
     placement_ = std::make_unique<OrtPlacement>();
     PENSTOCK_TRY(placement_->listen(*runtime_, session_options.get()));
@@ -116,8 +104,9 @@ Result<void> OrtModel::configure(OrtSessionOptions* target, const Manifest& mani
       {"session.use_env_allocators", "1"},
       // A constant of gigabytes that a few bytes of graph describe must not be made while loading.
       {"optimization.constant_folding_max_output_size_in_bytes", "67108864"},
-      // Where external data lies: only files that check_external admitted.
-      {"session.model_external_initializers_file_folder_path", manifest.folder.string()},
+      // External data comes from memory (ort_external_data.h). Should the engine want to open some
+      // file all the same, no file can be there; by default it would look in the working directory.
+      {"session.model_external_initializers_file_folder_path", "/dev/null"},
   };
   if (options.concurrent_runs > 1) {
     // Threads that spin while another run could use their core cost more than they win.

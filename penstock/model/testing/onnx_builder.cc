@@ -16,8 +16,8 @@ constexpr int kGraphNode = 1, kGraphName = 2, kGraphInitializer = 5, kGraphInput
               kGraphOutput = 12;
 constexpr int kNodeInput = 1, kNodeOutput = 2, kNodeName = 3, kNodeOp = 4, kNodeAttribute = 5,
               kNodeDomain = 7;
-constexpr int kAttrName = 1, kAttrFloat = 2, kAttrInt = 3, kAttrString = 4, kAttrFloats = 7,
-              kAttrInts = 8, kAttrType = 20;
+constexpr int kAttrName = 1, kAttrFloat = 2, kAttrInt = 3, kAttrString = 4, kAttrTensor = 5,
+              kAttrFloats = 7, kAttrInts = 8, kAttrType = 20;
 constexpr int kTensorDims = 1, kTensorType = 2, kTensorName = 8, kTensorRaw = 9,
               kTensorExternal = 13, kTensorLocation = 14;
 constexpr int kEntryKey = 1, kEntryValue = 2;
@@ -126,6 +126,16 @@ std::string tensor_header(std::string_view name, DataType type, const Shape& dim
   return out;
 }
 
+std::string external_tensor(std::string_view name, const Shape& dims, std::string_view location) {
+  std::string tensor = tensor_header(name, DataType::kFloat32, dims);
+  std::string entry;
+  put_bytes(entry, proto::kEntryKey, "location");
+  put_bytes(entry, proto::kEntryValue, location);
+  put_bytes(tensor, proto::kTensorExternal, entry);
+  put_int(tensor, proto::kTensorLocation, 1);
+  return tensor;
+}
+
 template <typename T>
 std::string_view raw_bytes(const std::vector<T>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
@@ -177,16 +187,6 @@ OnnxBuilder& OnnxBuilder::constant(std::string_view name, const Shape& dims,
   return *this;
 }
 
-OnnxBuilder& OnnxBuilder::external_constant(std::string_view name, const Shape& dims,
-                                            std::string_view location) {
-  std::string tensor = tensor_header(name, DataType::kFloat32, dims);
-  std::string entry;
-  put_bytes(entry, proto::kEntryKey, "location");
-  put_bytes(entry, proto::kEntryValue, location);
-  put_bytes(tensor, proto::kTensorExternal, entry);
-  put_int(tensor, proto::kTensorLocation, 1);
-  put_bytes(graph_, proto::kGraphInitializer, tensor);
-  return *this;
 OnnxBuilder& OnnxBuilder::raw_constant(std::string_view name, std::int64_t onnx_type,
                                        const Shape& dims, std::string_view bytes) {
   std::string tensor;
@@ -198,6 +198,24 @@ OnnxBuilder& OnnxBuilder::raw_constant(std::string_view name, std::int64_t onnx_
   return *this;
 }
 
+OnnxBuilder& OnnxBuilder::external_constant(std::string_view name, const Shape& dims,
+                                            std::string_view location) {
+  put_bytes(graph_, proto::kGraphInitializer, external_tensor(name, dims, location));
+  return *this;
+}
+
+OnnxBuilder& OnnxBuilder::external_constant_node(std::string_view name, const Shape& dims,
+                                                 std::string_view location) {
+  std::string value;
+  put_bytes(value, proto::kAttrName, "value");
+  put_bytes(value, proto::kAttrTensor, external_tensor(name, dims, location));
+  put_int(value, proto::kAttrType, 4);
+  std::string message;
+  put_bytes(message, proto::kNodeOutput, name);
+  put_bytes(message, proto::kNodeOp, "Constant");
+  put_bytes(message, proto::kNodeAttribute, value);
+  put_bytes(graph_, proto::kGraphNode, message);
+  return *this;
 }
 
 OnnxBuilder& OnnxBuilder::metadata(std::string_view key, std::string_view value) {

@@ -52,6 +52,10 @@ class OnnxBuilder {
   OnnxBuilder& external_constant(std::string_view name, const Shape& dims,
                                  std::string_view location);
 
+  /// The same as the value of a Constant node, which is no initialiser.
+  OnnxBuilder& external_constant_node(std::string_view name, const Shape& dims,
+                                      std::string_view location);
+
   /// An entry of metadata_props.
   OnnxBuilder& metadata(std::string_view key, std::string_view value);
 

@@ -119,6 +119,7 @@ Call before_session;
 OrtStatus* ORT_API_CALL create_session(const OrtEnv* env, const void* model, size_t size,
                                        const OrtSessionOptions* options,
                                        OrtSession** session) noexcept {
+  if (before_session.function != nullptr) before_session.function(before_session.self);
   OrtStatus* status = real->CreateSessionFromArray(env, model, size, options, session);
   std::string_view lines = placement();
   while (status == nullptr && listener.function != nullptr && !lines.empty()) {
@@ -160,8 +161,8 @@ const OrtApi* ORT_API_CALL get_api(uint32_t version) noexcept {
   simulated.ReleaseDnnlProviderOptions = release<OrtDnnlProviderOptions>;
   simulated.SessionOptionsAppendExecutionProvider_Dnnl = append_dnnl;
   simulated.SessionOptionsAppendExecutionProvider_MIGraphX = append_migraphx;
-  simulated.SetUserLoggingFunction = listen;
   simulated.RegisterExecutionProviderLibrary = register_library;
+  simulated.SetUserLoggingFunction = listen;
   simulated.CreateSessionFromArray = create_session;
   return &simulated;
 }
@@ -178,6 +179,11 @@ __attribute__((visibility("default"))) const char* ort_shim_take_calls() {
   taken = calls();
   calls().clear();
   return taken.c_str();
+}
+/// To be called before each session is made; null: nothing.
+__attribute__((visibility("default"))) void ort_shim_before_session(void (*function)(void*),
+                                                                    void* self) {
+  before_session = {function, self};
 }
 /// What sessions say of their nodes' placement from now on; "": the truth.
 __attribute__((visibility("default"))) void ort_shim_place(const char* lines) {
