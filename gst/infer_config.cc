@@ -83,9 +83,9 @@ Result<TileGrid> tile_grid(const InferConfig& config) {
 }
 
 DecodeOptions decode_options(const InferConfig& config, const Manifest& manifest) {
-  DecodeOptions decode;
-  decode.threshold = config.threshold < 0 ? manifest.threshold : config.threshold;
-  decode.iou_threshold = config.iou_threshold < 0 ? manifest.iou_threshold : config.iou_threshold;
+  DecodeOptions decode = decode_options_of(manifest);
+  if (config.threshold >= 0) decode.threshold = config.threshold;
+  if (config.iou_threshold >= 0) decode.iou_threshold = config.iou_threshold;
   decode.max_objects = static_cast<int>(config.max_objects);
   decode.read_tensors = config.read_tensors;
   return decode;

@@ -146,9 +146,7 @@ Result<Row> measure(const Manifest& manifest, const Flags& flags, Policy policy,
                             .queue_depth = kMaxInFlight,
                             .batch_size = batch,
                             .max_wait = batch > 1 ? Nanoseconds(50'000'000) : Nanoseconds(),
-                            .decode = {.threshold = manifest.threshold,
-                                       .iou_threshold = manifest.iou_threshold,
-                                       .class_agnostic = manifest.class_agnostic},
+                            .decode = decode_options_of(manifest),
                             .engine_library = flags.engine.library,
                             .provider_library = flags.engine.provider_library});
   if (!inference) return std::unexpected(std::move(inference).error());

@@ -213,20 +213,17 @@ Manifest manifest_of(const Preparation& plan) {
 
 /// Opens the model as `run` will, so that what can't run is not prepared.
 Result<void> check_runs(const Manifest& manifest, const EngineFlags& engine) {
-  if (auto decoder = create_decoder(
-          with_widened_outputs(manifest),
-          {.threshold = manifest.threshold, .iou_threshold = manifest.iou_threshold});
+  if (auto decoder = create_decoder(with_widened_outputs(manifest), decode_options_of(manifest));
       !decoder) {
     return std::unexpected(std::move(decoder).error().context("give --family or --labels"));
   }
   auto device = open_device(DeviceId{});
   if (!device) return std::unexpected(device.error());
-  auto inference = FrameInference::open(
-      *device, manifest,
-      {.workers = 1,
-       .decode = {.threshold = manifest.threshold, .iou_threshold = manifest.iou_threshold},
-       .engine_library = engine.library,
-       .provider_library = engine.provider_library});
+  auto inference = FrameInference::open(*device, manifest,
+                                        {.workers = 1,
+                                         .decode = decode_options_of(manifest),
+                                         .engine_library = engine.library,
+                                         .provider_library = engine.provider_library});
   if (!inference) return std::unexpected(inference.error());
   return {};
 }

@@ -99,10 +99,9 @@ Result<InferenceResult> infer(const Manifest& manifest, const TryOptions& option
                               const FramePtr& frame) {
   auto device = open_device(DeviceId{});
   if (!device) return std::unexpected(device.error());
-  const DecodeOptions decode{
-      .threshold = options.threshold.value_or(manifest.threshold),
-      .iou_threshold = options.iou_threshold.value_or(manifest.iou_threshold),
-      .class_agnostic = manifest.class_agnostic};
+  DecodeOptions decode = decode_options_of(manifest);
+  decode.threshold = options.threshold.value_or(decode.threshold);
+  decode.iou_threshold = options.iou_threshold.value_or(decode.iou_threshold);
   auto inference = FrameInference::open(*device, manifest,
                                         {.policy = Policy::kLatency,
                                          .decode = decode,

@@ -98,6 +98,14 @@ Result<void> check_options(const DecodeOptions& options) {
 
 }  // namespace
 
+DecodeOptions decode_options_of(const Manifest& manifest) {
+  DecodeOptions options;
+  options.threshold = manifest.threshold;
+  options.iou_threshold = manifest.iou_threshold;
+  options.class_agnostic = manifest.class_agnostic;
+  return options;
+}
+
 Result<std::unique_ptr<OutputDecoder>> create_decoder(const Manifest& manifest,
                                                       const DecodeOptions& options) {
   const auto where = [&] { return str_format("decoding outputs of model '{}'", manifest.name); };

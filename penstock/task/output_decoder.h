@@ -84,6 +84,10 @@ struct DecodeOptions {
   bool read_tensors = false;
 };
 
+/// What the manifest says of decoding, for a caller to change where its user says otherwise.
+/// Whoever decodes starts from this, so that no key is honoured in one place and not in another.
+DecodeOptions decode_options_of(const Manifest& manifest);
+
 class OutputDecoder {
  public:
   virtual ~OutputDecoder() = default;
