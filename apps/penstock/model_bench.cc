@@ -182,9 +182,13 @@ Result<Row> measure(const Manifest& manifest, const Flags& flags, Policy policy,
 /// Those asked for, or 1, 4 and 8 as far as the model takes them.
 std::vector<int> batches_of(const Flags& flags, const Manifest& manifest) {
   if (!flags.batches.empty()) return flags.batches;
-  const TensorSpec& input = manifest.inputs.front();
-  const std::int64_t least = input.dims.empty() ? 1 : input.dims[0].minimum;
-  const std::int64_t most = input.dims.empty() ? 1 : input.dims[0].maximum;
+  // The manifest's inputs may come in any order; a constant's first dimension need not be the
+  // batch.
+  const auto input =
+      std::ranges::find(manifest.inputs, manifest.preprocess.input_name, &TensorSpec::name);
+  const bool has_batch = input != manifest.inputs.end() && !input->dims.empty();
+  const std::int64_t least = has_batch ? input->dims[0].minimum : 1;
+  const std::int64_t most = has_batch ? input->dims[0].maximum : 1;
   std::vector<int> batches;
   for (const int batch : {1, 4, 8}) {
     if (batch >= least && batch <= most) batches.push_back(batch);

@@ -7,13 +7,16 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "penstock/model/manifest.h"
 #include "penstock/model/testing/onnx_builder.h"
 #include "penstock/model/testing/square_finders.h"
+#include "penstock/model/testing/test_models.h"
 #include "tests/e2e/clips.h"
 #include "tests/e2e/model_folder.h"
 #include "tests/e2e/penstock_process.h"
@@ -171,6 +174,47 @@ TEST_F(ModelToolsTest, GivenADynamicBatch_WhenBenched_ThenEveryPolicyAndBatchIsM
   ASSERT_EQ(table.code, 0) << table.err;
   EXPECT_THAT(table.out, AllOf(HasSubstr("p95 ms"), HasSubstr("latency        2")));
   EXPECT_EQ(model({"bench", "squares", "--width", "63"}).code, 64);
+}
+
+TEST_F(ModelToolsTest, GivenAConstantBeforeThePicture_WhenBenched_ThenThePicturesBatchesAre) {
+  model_testing::TestModel scaled;
+  scaled.name = "scaled";
+  scaled.task = scaled.family = "raw";
+  scaled.inputs = {
+      {"factor", DataType::kFloat32, TensorLayout::kAny, {Dimension::fixed(1)}},
+      {"images",
+       DataType::kFloat32,
+       TensorLayout::kNchw,
+       {{1, 4, "N"}, Dimension::fixed(3), Dimension::fixed(32), Dimension::fixed(32)}}};
+  scaled.outputs = {
+      {"means", DataType::kFloat32, TensorLayout::kAny, {{1, 4, "N"}, Dimension::fixed(3)}}};
+  scaled.preprocess.input_name = "images";
+  scaled.preprocess.width = scaled.preprocess.height = 32;
+  scaled.postprocess = " ";
+  scaled.onnx =
+      model_testing::OnnxBuilder()
+          .input("factor", DataType::kFloat32, {1})
+          .input("images", DataType::kFloat32, {"N", 3, 32, 32})
+          .output("means", DataType::kFloat32, {"N", 3})
+          .node("ReduceMean", {"images"}, {"mean"},
+                {{"axes", std::vector<std::int64_t>{2, 3}}, {"keepdims", std::int64_t{0}}})
+          .node("Mul", {"mean", "factor"}, {"means"})
+          .build();
+  const auto path = model_testing::write_model_folder(scaled, folder_ / "models/scaled");
+  std::string json = model_testing::manifest_json(
+      scaled, sha256_file(folder_ / "models/scaled/model.onnx").value());
+  json.insert(json.rfind("\"postprocess\""),
+              R"("constants": [{"input": "factor", "values": [2]}], )");
+  std::ofstream(path) << json;
+  const Ended ended = model({"bench", "scaled", "--seconds", "0.1", "--width", "32", "--height",
+                             "32", "--policy", "latency", "--json"});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  simdjson::dom::parser parser;
+  std::vector<std::int64_t> batches;
+  for (const auto run : parser.parse(ended.out)["runs"].get_array()) {
+    batches.push_back(run["batch"]);
+  }
+  EXPECT_THAT(batches, testing::ElementsAre(1, 4));
 }
 
 }  // namespace
