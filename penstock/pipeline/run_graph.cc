@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "penstock/base/str_format.h"
+#include "penstock/pipeline/element_search.h"
 #include "penstock/pipeline/source.h"
 
 namespace penstock {
@@ -252,21 +253,11 @@ Result<std::string> RunGraph::prepare_video(const VideoShape& shape) {
 
 GstElement* RunGraph::find_in_input(GstElementFactoryListType types) const {
   if (!GST_IS_BIN(input_)) return nullptr;
-  GstElement* found = nullptr;
-  GstIterator* elements = gst_bin_iterate_recurse(GST_BIN(input_));
-  GValue item = G_VALUE_INIT;
-  while (gst_iterator_next(elements, &item) == GST_ITERATOR_OK) {
-    GstElement* element = GST_ELEMENT(g_value_get_object(&item));
+  return find_last(gst_bin_iterate_recurse(GST_BIN(input_)), [types](GstElement* element) {
     GstElementFactory* factory = gst_element_get_factory(element);
-    if (!GST_IS_BIN(element) && factory != nullptr &&
-        gst_element_factory_list_is_type(factory, types)) {
-      gst_object_replace(reinterpret_cast<GstObject**>(&found), GST_OBJECT(element));
-    }
-    g_value_reset(&item);
-  }
-  g_value_unset(&item);
-  gst_iterator_free(elements);
-  return found;
+    return !GST_IS_BIN(element) && factory != nullptr &&
+           gst_element_factory_list_is_type(factory, types);
+  });
 }
 
 std::string RunGraph::decoder_name() const {
