@@ -123,8 +123,9 @@ Result<Count> play(const fs::path& clip, Reply reply) {
   gst_object_unref(pad);
   gst_object_unref(pipeline);
   if (!ended) return fail(ErrorKind::kIo, "the clip does not play to its end");
-  if (copies.decoded() == 0)
-    return fail(ErrorKind::kUnsupported, "its decoder is not one of libav's");
+  if (!copies.is_known()) {
+    return fail(ErrorKind::kUnsupported, "its decoder is not one of libav's, or not one we know");
+  }
   return Count{copies.decoded(), copies.copied()};
 }
 

@@ -132,7 +132,7 @@ class RunJob {
     OutsideCopies& outside = record_.summary().outside;
     if (probes_ != nullptr) outside.drawn = probes_->drawn_frames();
     if (upstream_ != nullptr) {
-      outside.upstream_known = upstream_->decoded() > 0;
+      outside.upstream_known = upstream_->is_known();
       outside.upstream = upstream_->copied();
     }
     if (record_.converted_bytes() > 0) {

@@ -8,12 +8,16 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "penstock/pipeline/known_copy.h"
+
 namespace penstock {
 namespace {
 
 struct Counts {
+  CopyWords words;
   std::atomic<std::uint64_t> decoded{0};
   std::atomic<std::uint64_t> copied{0};
+  std::atomic<bool> understood{false};  ///< The known copy was noticed.
   GstDebugCategory* category = nullptr;
   GstDebugLevel shown = GST_LEVEL_NONE;  ///< What the user asked for.
   std::FILE* stream = nullptr;  ///< Where the wrapped log function prints; null: not wrapped.
@@ -24,19 +28,21 @@ Counts& counts() {
   return instance;
 }
 
+bool says(GstDebugMessage* message, const char* start) {
+  const gchar* text = gst_debug_message_get(message);
+  return text != nullptr && std::strncmp(text, start, std::strlen(start)) == 0;
+}
+
 // gst_ffmpegviddec_video_frame logs each decoded frame's "repeat_pict:", and get_output_buffer,
 // which copies, logs "get output buffer" on entry. Other functions' messages are never formatted.
 void count(GstDebugCategory* category, GstDebugLevel level, const gchar*, const gchar* function,
            gint, GObject*, GstDebugMessage* message, gpointer) {
   Counts& c = counts();
   if (category != c.category) return;
-  if (level == GST_LEVEL_LOG && std::strcmp(function, "get_output_buffer") == 0) {
-    const gchar* text = gst_debug_message_get(message);
-    if (text != nullptr && std::strcmp(text, "get output buffer") == 0) c.copied.fetch_add(1);
-  } else if (level == GST_LEVEL_DEBUG &&
-             std::strcmp(function, "gst_ffmpegviddec_video_frame") == 0) {
-    const gchar* text = gst_debug_message_get(message);
-    if (text != nullptr && std::strncmp(text, "repeat_pict:", 12) == 0) c.decoded.fetch_add(1);
+  if (level == GST_LEVEL_LOG && std::strcmp(function, c.words.copying) == 0) {
+    if (says(message, c.words.copied)) c.copied.fetch_add(1);
+  } else if (level == GST_LEVEL_DEBUG && std::strcmp(function, c.words.decoding) == 0) {
+    if (says(message, c.words.decoded)) c.decoded.fetch_add(1);
   }
 }
 
@@ -55,12 +61,38 @@ std::FILE* default_stream() {
   return std::strcmp(file, "-") == 0 ? stdout : nullptr;
 }
 
-}  // namespace
+/// Has libav log what count() reads, without its being printed. False where that can't be.
+bool raise(Counts& c) {
+  std::FILE* stream = default_stream();
+  if (stream == nullptr) return false;
+  // An application that has taken the default away prints in a way of its own, which can't be
+  // wrapped.
+  // (A macro without parentheses: nothing may stand beside it.)
+  const guint removed = gst_debug_remove_log_function(gst_debug_log_default);
+  if (removed == 0) return false;
+  c.stream = stream;
+  gst_debug_add_log_function(print, nullptr, nullptr);
+  gst_debug_category_set_threshold(c.category, GST_LEVEL_LOG);
+  return true;
+}
 
-UpstreamCopies::UpstreamCopies() {
+/// Whether one decoded picture that is copied counts as such.
+bool notices_a_copy() {
   Counts& c = counts();
+  const bool noticed = decode_with_a_copy() && c.decoded == 1 && c.copied == 1;
   c.decoded = 0;
   c.copied = 0;
+  return noticed;
+}
+
+}  // namespace
+
+UpstreamCopies::UpstreamCopies(const CopyWords& words) {
+  Counts& c = counts();
+  c.words = words;
+  c.decoded = 0;
+  c.copied = 0;
+  c.understood = false;
   // The category exists once the libav plugin is loaded.
   GstPlugin* plugin = gst_plugin_load_by_name("libav");
   if (plugin != nullptr) gst_object_unref(plugin);
@@ -74,17 +106,7 @@ UpstreamCopies::UpstreamCopies() {
   c.shown = gst_debug_category_get_threshold(c.category);
   c.stream = nullptr;
   gst_debug_add_log_function(count, nullptr, nullptr);
-  if (c.shown >= GST_LEVEL_LOG) return;
-  std::FILE* stream = default_stream();
-  if (stream == nullptr) return;
-  // An application that has taken the default away prints in a way of its own, which can't be
-  // wrapped.
-  // (A macro without parentheses: nothing may stand beside it.)
-  const guint removed = gst_debug_remove_log_function(gst_debug_log_default);
-  if (removed == 0) return;
-  c.stream = stream;
-  gst_debug_add_log_function(print, nullptr, nullptr);
-  gst_debug_category_set_threshold(c.category, GST_LEVEL_LOG);
+  if (c.shown >= GST_LEVEL_LOG || raise(c)) c.understood = notices_a_copy();
 }
 
 UpstreamCopies::~UpstreamCopies() {
@@ -99,6 +121,7 @@ UpstreamCopies::~UpstreamCopies() {
   c.category = nullptr;
 }
 
+bool UpstreamCopies::is_known() const { return counts().understood && decoded() > 0; }
 std::uint64_t UpstreamCopies::decoded() const { return counts().decoded; }
 std::uint64_t UpstreamCopies::copied() const { return counts().copied; }
 
