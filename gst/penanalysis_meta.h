@@ -33,6 +33,8 @@ struct Analysis {
   FrameResult result;
   DeviceFindings device;  ///< Masks and tensors, not read back; copies of the buffer share them.
   StageTimes times;       ///< Of regions the slowest; of several stages the first.
+  /// Nobody looked at the frame: its objects are where a tracker supposes them. No `times`.
+  bool predicted = false;
   std::vector<ObjectDeviceFindings> object_device{};
 };
 

@@ -20,6 +20,7 @@ namespace {
 struct TrackCore {
   TrackerOptions options;
   std::unique_ptr<Tracker> tracker;
+  TrackedStream stream;
   TrackedPicture picture;
 };
 
@@ -61,6 +62,7 @@ gboolean start(GstBaseTransform* base) {
     return FALSE;
   }
   self->core->tracker = std::move(*tracker);
+  self->core->stream = {};
   return TRUE;
 }
 
@@ -76,7 +78,10 @@ gboolean set_caps(GstBaseTransform* base, GstCaps* caps, GstCaps*) {
 
 gboolean sink_event(GstBaseTransform* base, GstEvent* event) {
   TrackCore& core = *PEN_TRACK(base)->core;
-  if (begins_anew(event) && core.tracker != nullptr) core.tracker->reset();
+  if (begins_anew(event) && core.tracker != nullptr) {
+    core.tracker->reset();
+    core.stream = {};
+  }
   return GST_BASE_TRANSFORM_CLASS(pen_track_parent_class)->sink_event(base, event);
 }
 
@@ -84,7 +89,7 @@ GstFlowReturn transform(GstBaseTransform* base, GstBuffer* buffer) {
   TrackCore& core = *PEN_TRACK(base)->core;
   // NONE is -1 and comes back as NONE.
   core.picture.time = Nanoseconds(static_cast<gint64>(running_time_of(base, buffer)));
-  const auto tracked = track_records(*core.tracker, buffer, core.picture);
+  const auto tracked = track_records(*core.tracker, core.stream, buffer, core.picture);
   if (tracked) return GST_FLOW_OK;
   report(base, "adding tracks", tracked.error());
   return GST_FLOW_ERROR;

@@ -243,6 +243,43 @@ TEST(G02, GivenAnAnalysis_WhenTracked_ThenItsCopyHasTheIdsAndTheOriginalNone) {
   }
 }
 
+TEST(G02, GivenAFrameThatNobodyLookedAt_WhenTheObjectsHadAnAnalysis_ThenThePredictedHaveOneToo) {
+  TrackHarness harness;
+  auto original = analysis_of({100.5f});
+  original->result.source = "door";
+  original->result.generation = 4;
+  BufferPtr buffer = analysed_frame(0, {{101, 100}});
+  attach_analysis(buffer.get(), original);
+  buffer = harness.push(std::move(buffer));
+  const auto told = read(buffer.get());
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_FALSE(read_analysis(buffer.get())->predicted);
+  for (int frame = 1; frame < 3; ++frame) {
+    buffer = harness.push(plain_frame(frame));
+    const Analysis* predicted = read_analysis(buffer.get());
+    ASSERT_NE(predicted, nullptr);
+    EXPECT_TRUE(predicted->predicted);
+    EXPECT_EQ(predicted->result.source, "door");
+    EXPECT_EQ(predicted->result.generation, 4u);
+    EXPECT_EQ(predicted->result.frame, 7u + guint64(frame));
+    EXPECT_EQ(predicted->result.pts_ns, frame * 40'000'000);
+    EXPECT_EQ(predicted->result.width, 1280);
+    EXPECT_EQ(predicted->result.height, 720);
+    ASSERT_EQ(predicted->result.objects.size(), 1u);
+    const Detection& object = predicted->result.objects[0];
+    EXPECT_TRUE(object.predicted);
+    EXPECT_EQ(object.class_id, 3);
+    EXPECT_EQ(object.label, "person");
+    EXPECT_EQ(guint64(object.track_id), told[0].id);
+    EXPECT_FLOAT_EQ(object.x, 100.5f) << "it stood still as far as anybody knows";
+  }
+  // Objects that somebody else told of have no numbers of a model's classes.
+  harness.track(3, {{101, 100}});
+  buffer = harness.push(plain_frame(4));
+  EXPECT_EQ(read(buffer.get()).size(), 1u);
+  EXPECT_EQ(read_analysis(buffer.get()), nullptr);
+}
+
 TEST(G02, GivenAnAnalysisOfOtherObjects_WhenTracked_ThenItIsLeftAlone) {
   TrackHarness harness;
   const auto original = analysis_of({100.5f});

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <utility>
@@ -56,16 +57,41 @@ Result<void> add_tracks(GstAnalyticsRelationMeta* meta, std::span<const GstAnaly
   return fail(ErrorKind::kExhausted, "the buffer's analytics metadata takes no more records");
 }
 
+FrameResult without_findings(const FrameResult& result) {
+  FrameResult about;
+  about.source = result.source;
+  about.frame = result.frame;
+  about.generation = result.generation;
+  return about;
+}
+
+/// For a frame that nobody looked at.
+Result<void> add_predictions(Tracker& tracker, TrackedStream& stream, GstBuffer* buffer,
+                             const TrackedPicture& picture) {
+  if (stream.about) ++stream.about->frame;
+  std::vector<Detection> objects = tracker.predict(picture);
+  if (objects.empty()) return {};
+  PENSTOCK_TRY(add_tracks(gst_buffer_add_analytics_relation_meta(buffer), {}, objects,
+                          tracker.times()));
+  if (!stream.about) return {};
+  auto analysis = std::make_shared<Analysis>();
+  analysis->result = *stream.about;
+  // GST_CLOCK_TIME_NONE becomes -1.
+  analysis->result.pts_ns = static_cast<std::int64_t>(GST_BUFFER_PTS(buffer));
+  analysis->result.width = picture.width;
+  analysis->result.height = picture.height;
+  analysis->result.objects = std::move(objects);
+  analysis->predicted = true;
+  attach_analysis(buffer, std::move(analysis));
+  return {};
+}
+
 }  // namespace
 
-Result<void> track_records(Tracker& tracker, GstBuffer* buffer, const TrackedPicture& picture) {
+Result<void> track_records(Tracker& tracker, TrackedStream& stream, GstBuffer* buffer,
+                           const TrackedPicture& picture) {
   GstAnalyticsRelationMeta* meta = gst_buffer_get_analytics_relation_meta(buffer);
-  if (meta == nullptr) {
-    const std::vector<Detection> objects = tracker.predict(picture);
-    if (objects.empty()) return {};
-    meta = gst_buffer_add_analytics_relation_meta(buffer);
-    return add_tracks(meta, {}, objects, tracker.times());
-  }
+  if (meta == nullptr) return add_predictions(tracker, stream, buffer, picture);
   const std::vector<GstAnalyticsODMtd> records = object_records(meta);
   const Analysis* analysis = read_analysis(buffer);
   std::shared_ptr<Analysis> tracked;
@@ -80,7 +106,9 @@ Result<void> track_records(Tracker& tracker, GstBuffer* buffer, const TrackedPic
   }
   objects = tracker.update(std::move(objects), picture);
   PENSTOCK_TRY(add_tracks(meta, records, objects, tracker.times()));
+  stream.about.reset();
   if (tracked == nullptr) return {};
+  stream.about = without_findings(tracked->result);
   tracked->result.objects = std::move(objects);
   replace_analysis(buffer, std::move(tracked));
   return {};

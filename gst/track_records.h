@@ -6,10 +6,20 @@
 
 #include <gst/gst.h>
 
+#include <optional>
+
 #include "penstock/base/error.h"
+#include "penstock/records/records.h"
 #include "penstock/track/tracker.h"
 
 namespace penstock::gst {
+
+/// What track_records() keeps from frame to frame of one stream.
+struct TrackedStream {
+  /// What the last frame's Analysis was about, without its findings, where the objects come with
+  /// one.
+  std::optional<FrameResult> about;
+};
 
 /// Gives the objects of `buffer`, whose metadata is writable, to `tracker` and adds to its relation
 /// meta:
@@ -21,8 +31,10 @@ namespace penstock::gst {
 /// objects only, and no relation meta if there are none.
 ///
 /// Where the buffer has an Analysis with as many objects as there are records, those are tracked in
-/// its full precision, and the buffer gets a copy of it whose objects have the ids.
+/// its full precision, and the buffer gets a copy of it whose objects have the ids. Predicted
+/// objects behind such a frame come with an Analysis, too, which is `predicted`.
 /// kExhausted: the relation meta takes no more records.
-Result<void> track_records(Tracker& tracker, GstBuffer* buffer, const TrackedPicture& picture);
+Result<void> track_records(Tracker& tracker, TrackedStream& stream, GstBuffer* buffer,
+                           const TrackedPicture& picture);
 
 }  // namespace penstock::gst

@@ -52,7 +52,7 @@ std::vector<CopyLedger::Row> read_ledger(GstElement* infer) {
 std::optional<FrameReading> read_frame(GstBuffer* buffer) {
   const gst::Analysis* analysis = gst::read_analysis(buffer);
   if (analysis == nullptr) return std::nullopt;
-  return FrameReading{&analysis->result, &analysis->times};
+  return FrameReading{&analysis->result, analysis->predicted ? nullptr : &analysis->times};
 }
 
 /// What a source holds is data, whether malformed or of a kind that is not analysed; one that can't

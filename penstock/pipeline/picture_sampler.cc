@@ -35,6 +35,8 @@ void PictureSampler::add(GstBuffer* buffer, GstCaps* caps, const FrameResult& re
     kept_ = std::move(thinned);
     step_ *= 2;
   }
+  next_ = result.frame / step_ * step_ + step_ / 2;
+  if (next_ <= result.frame) next_ += step_;
   GstBuffer* copy = gst_buffer_copy_deep(buffer);
   if (copy == nullptr) return;
   ++copies_;

@@ -25,7 +25,8 @@ class PictureSampler {
   PictureSampler(const PictureSampler&) = delete;
   PictureSampler& operator=(const PictureSampler&) = delete;
 
-  bool wants(std::uint64_t frame) const { return frame % step_ == step_ / 2; }
+  /// Frames may be left out; the next one then takes the place.
+  bool wants(std::uint64_t frame) const { return frame >= next_; }
   void add(GstBuffer* buffer, GstCaps* caps, const FrameResult& result);
   std::uint64_t copies() const { return copies_; }
 
@@ -38,6 +39,7 @@ class PictureSampler {
     FrameResult result;
   };
   std::uint64_t step_;
+  std::uint64_t next_ = step_ / 2;
   std::uint64_t copies_ = 0;
   std::vector<Kept> kept_;
 };

@@ -31,9 +31,11 @@
 
 namespace penstock {
 
-/// What peninfer left on a frame; valid during the call that gets it.
+/// What is told of a frame; valid during the call that gets it.
 struct FrameReading {
   const FrameResult* result = nullptr;
+  /// What peninfer took; null for a frame that it did not look at, whose objects a tracker
+  /// supposes.
   const StageTimes* times = nullptr;
 };
 
@@ -58,11 +60,14 @@ struct RunOptions {
   std::filesystem::path json;    ///< JSON lines; empty: none.
   std::filesystem::path report;  ///< HTML; empty: none.
 
+  /// Nothing for a frame of which nothing is told, as there are where peninfer has an `interval`.
   std::function<std::optional<FrameReading>(GstBuffer*)> read_frame;
   /// The rows of peninfer's copy ledger, asked for at the end of the run.
   std::function<std::vector<CopyLedger::Row>(GstElement*)> read_ledger;
   /// Called with every frame's result on a streaming thread.
   std::function<void(const FrameResult&)> on_frame;
+  /// Called there for every frame of which nothing is told, and which has a number all the same.
+  std::function<void()> on_pass;
   /// Lines that say what the run is about to do ("plan: ...").
   std::function<void(const std::string&)> on_plan;
   /// The pipeline is built and in NULL; here what it shares with others is put on it.

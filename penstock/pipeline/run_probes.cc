@@ -12,6 +12,12 @@
 namespace penstock {
 
 void RunProbes::install() {
+  GstElement* infer = graph_.infer();
+  if (g_object_class_find_property(G_OBJECT_GET_CLASS(infer), "interval") != nullptr) {
+    guint interval = 1;
+    g_object_get(infer, "interval", &interval, nullptr);
+    may_pass_ = interval > 1;
+  }
   gst_pad_add_probe(graph_.head(), GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, on_head_event, this,
                     nullptr);
   gst_pad_add_probe(graph_.head(), GST_PAD_PROBE_TYPE_BUFFER, on_head_buffer, this, nullptr);
@@ -174,12 +180,21 @@ GstPadProbeReturn RunProbes::on_analysed(GstPad* pad, GstPadProbeInfo* info, gpo
 void RunProbes::take_frame(GstPad* pad, GstBuffer* buffer) {
   std::optional<FrameReading> reading =
       options_.read_frame ? options_.read_frame(buffer) : std::nullopt;
-  if (!reading) {
+  if (!may_pass_ && (!reading || reading->times == nullptr)) {
     fail(Error(ErrorKind::kInternal, "peninfer passed a frame on without an analysis"),
          RunPart::kPipeline);
     return;
   }
-  FrameResult result = *reading->result;
+  if (!reading) {
+    if (options_.on_pass) options_.on_pass();
+    record_.pass();
+  } else if (tell(pad, buffer, *reading) && reading->times == nullptr) {
+    record_.pass();
+  }
+}
+
+bool RunProbes::tell(GstPad* pad, GstBuffer* buffer, const FrameReading& reading) {
+  FrameResult result = *reading.result;
   result.source = options_.source.text;
   const std::uint64_t number = record_.frames();
   result.frame = number;
@@ -191,7 +206,7 @@ void RunProbes::take_frame(GstPad* pad, GstBuffer* buffer) {
   if (outputs_.json() != nullptr) {
     if (auto written = outputs_.json()->write(result); !written) {
       fail(std::move(written).error(), RunPart::kOutputWrite);
-      return;
+      return false;
     }
   }
   if (pictures_ != nullptr && pictures_->wants(number)) {
@@ -200,7 +215,8 @@ void RunProbes::take_frame(GstPad* pad, GstBuffer* buffer) {
     gst_caps_unref(caps);
   }
   if (options_.on_frame) options_.on_frame(result);
-  record_.add(result, *reading->times);
+  if (reading.times != nullptr) record_.add(result, *reading.times);
+  return true;
 }
 
 GstPadProbeReturn RunProbes::on_drawn(GstPad*, GstPadProbeInfo* info, gpointer self) {

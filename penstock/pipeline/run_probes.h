@@ -56,6 +56,8 @@ class RunProbes {
   bool take_caps(GstCaps* caps);
   void sample_pictures(const VideoShape& shape);
   void take_frame(GstPad* pad, GstBuffer* buffer);
+  /// False when that failed.
+  bool tell(GstPad* pad, GstBuffer* buffer, const FrameReading& reading);
   /// Takes the event and gives back the one that the encoder is to see.
   GstEvent* note_timing(GstEvent* event);
   /// Takes the buffer and gives it back with the times that the MP4 needs. The JSON keeps the
@@ -76,6 +78,8 @@ class RunProbes {
 
   // The decoder's thread only.
   bool refused_ = false;  ///< Frames of refused caps are dropped.
+
+  bool may_pass_ = false;  ///< peninfer has an interval: frames come that nobody looked at.
 
   // peninfer's push thread only, read after the pipeline has stopped.
   std::uint64_t drawn_frames_ = 0;

@@ -118,10 +118,20 @@ void RunRecord::add(const FrameResult& result, const StageTimes& times) {
   if (first_timed_pts_ >= 0 && result.pts_ns > first_timed_pts_) {
     behind_ = now - first_timed_ - Nanoseconds(result.pts_ns - first_timed_pts_);
   }
-  if (!accepted_.empty()) {
-    summary_.of(Stage::kElement).record(now - accepted_.front());
-    accepted_.pop_front();
-  }
+  if (const auto came = leave()) summary_.of(Stage::kElement).record(now - *came);
+}
+
+void RunRecord::pass() {
+  const std::lock_guard lock(mutex_);
+  ++summary_.frames;
+  leave();
+}
+
+std::optional<TimePoint> RunRecord::leave() {
+  if (accepted_.empty()) return std::nullopt;
+  const TimePoint came = accepted_.front();
+  accepted_.pop_front();
+  return came;
 }
 
 std::optional<Nanoseconds> RunRecord::behind() const {

@@ -52,6 +52,8 @@ class RunRecord {
   bool accept(std::size_t bytes, std::int64_t pts, std::int64_t duration);
   /// A frame has left peninfer and is written.
   void add(const FrameResult& result, const StageTimes& times);
+  /// A frame has left peninfer that it did not look at.
+  void pass();
 
   // The loop's thread.
 
@@ -71,6 +73,9 @@ class RunRecord {
   std::uint64_t converted_bytes() const { return converted_bytes_; }
 
  private:
+  /// With the lock held: the frame has left the element. When it came there.
+  std::optional<TimePoint> leave();
+
   Clock& clock_;
   const TimePoint started_;
 

@@ -80,7 +80,7 @@ struct RunSummary {
   std::string policy;
   float threshold = 0;
   VideoShape shape;
-  std::uint64_t frames = 0;
+  std::uint64_t frames = 0;  ///< Those that passed without inference, too.
   std::uint64_t objects = 0;
   /// Objects, frames by first class, or parts of the picture summed over the frames, by label.
   std::map<std::string, double, std::less<>> sums;

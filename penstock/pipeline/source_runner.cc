@@ -150,6 +150,7 @@ Result<RunOptions> SourceRunner::session_options() {
   if (source_.reconnect) options.stall_after = spec_.stall_after;
   options.on_plan = [this](const std::string& line) { say(line); };
   options.on_frame = [this](const FrameResult& result) { take_frame(result); };
+  options.on_pass = [this] { pass_frame(); };
   options.on_message = [this](const GstStructure* structure) { take_message(structure); };
   const std::lock_guard lock(mutex_);
   if (spec_.track) {
@@ -256,11 +257,8 @@ void SourceRunner::take_frame(const FrameResult& given) {
   bool is_first = false;
   {
     const std::lock_guard lock(mutex_);
-    session_last_ = around_.clock->now();
-    is_first = session_frames_++ == 0;
-    if (is_first) session_first_ = session_last_;
-    status_.state = SourceState::kOnline;
-    result.frame = status_.frames++;
+    result.frame = status_.frames;
+    is_first = count_frame();
     result.pts_ns = shifted(given.pts_ns);
     for (const Detection& object : result.objects) {
       last_track_ = std::max(last_track_, object.track_id);
@@ -269,11 +267,31 @@ void SourceRunner::take_frame(const FrameResult& given) {
       ++status_.labels[object.label];
     }
   }
-  if (is_first) {
-    last_said_.clear();
-    say("online");
-  }
+  if (is_first) say_online();
   if (around_.log != nullptr) around_.log->write(result);
+}
+
+void SourceRunner::pass_frame() {
+  bool is_first = false;
+  {
+    const std::lock_guard lock(mutex_);
+    is_first = count_frame();
+  }
+  if (is_first) say_online();
+}
+
+bool SourceRunner::count_frame() {
+  session_last_ = around_.clock->now();
+  const bool is_first = session_frames_++ == 0;
+  if (is_first) session_first_ = session_last_;
+  status_.state = SourceState::kOnline;
+  ++status_.frames;
+  return is_first;
+}
+
+void SourceRunner::say_online() {
+  last_said_.clear();
+  say("online");
 }
 
 // 36 years.

@@ -80,6 +80,10 @@ class SourceRunner {
   /// With what happened, when it is news.
   void say_problem(const Error& error);
   void take_frame(const FrameResult& result);
+  void pass_frame();
+  /// With the lock held: a frame has come. True for the first of the session.
+  bool count_frame();
+  void say_online();
   void take_message(const GstStructure* structure);
   /// With the lock held.
   std::int64_t shifted(std::int64_t pts_ns);

@@ -248,6 +248,11 @@ std::vector<JsonLine> read_json_lines(const std::filesystem::path& path) {
       EXPECT_EQ(object["y"].get(box.y), simdjson::SUCCESS);
       EXPECT_EQ(object["w"].get(box.w), simdjson::SUCCESS);
       EXPECT_EQ(object["h"].get(box.h), simdjson::SUCCESS);
+      std::int64_t track_id = 0;
+      if (object["track_id"].get(track_id) == simdjson::SUCCESS) box.track_id = track_id;
+      if (object["predicted"].get(box.predicted) == simdjson::SUCCESS) {
+        EXPECT_TRUE(box.predicted) << "the key is absent otherwise";
+      }
       box.label = label;
       box.class_id = int(class_id);
       line.objects.push_back(box);

@@ -68,6 +68,8 @@ struct JsonBox {
   std::string label;
   int class_id = 0;
   double confidence = 0, x = 0, y = 0, w = 0, h = 0;
+  long long track_id = 0;  ///< 0: none.
+  bool predicted = false;
 };
 struct JsonLine {
   std::string source;

@@ -87,6 +87,59 @@ TEST_F(PipelineTest, GivenALoop_WhenStopped_ThenNumbersAndTimesHaveGoneOn) {
   EXPECT_GT(lines_by_source()["again"].size(), std::size_t{2 * kFrames});
 }
 
+TEST_F(PipelineTest, GivenAnInterval_WhenRun_ThenAnalysedFramesHaveTheirLinesAndTheVideoAllFrames) {
+  write_pipeline(str_format("interval: 3\nsources:\n  - {{name: clip, file: {}}}\n"
+                            "  - {{name: two, file: {}}}\n",
+                            clip_, clip_),
+                 str_format("  video: \"{}/{{source}}.mp4\"\n", folder_.string()));
+  const Ended ended = run_penstock({"run", yaml_});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  std::map<std::string, std::vector<JsonLine>> lines;
+  for (JsonLine& line : read_json_lines(json_)) lines[line.source].push_back(std::move(line));
+  for (const char* source : {"clip", "two"}) {
+    ASSERT_EQ(int(lines[source].size()), kFrames / 3);
+    for (int n = 0; n < kFrames / 3; ++n) {
+      const JsonLine& line = lines[source][std::size_t(n)];
+      EXPECT_EQ(line.frame, 3 * n);
+      EXPECT_EQ(line.pts_ns, 3 * n * 40'000'000LL);
+      ASSERT_EQ(line.objects.size(), 1u) << n;
+      EXPECT_NEAR(line.objects[0].x, square_left(3 * n), 2) << n;
+    }
+    EXPECT_EQ(decode_file(folder_ / (std::string(source) + ".mp4")).frames, kFrames);
+  }
+  EXPECT_NE(ended.out.find("clip    ended            24"), std::string::npos) << ended.out;
+}
+
+TEST_F(PipelineTest, GivenAnIntervalAndTracks_WhenRun_ThenTheFramesBetweenTellThePredicted) {
+  write_pipeline(
+      str_format("interval: 3\ntrack: {{sure-score: 0.3, confirm-frames: 1}}\nsources:\n"
+                 "  - {{name: clip, file: {}}}\n",
+                 clip_));
+  const Ended ended = run_penstock({"run", yaml_});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  int between = 0;
+  for (const JsonLine& line : read_json_lines(json_)) {
+    SCOPED_TRACE(line.frame);
+    if (line.frame % 3 == 0) {
+      ASSERT_GE(line.objects.size(), 1u);
+      EXPECT_FALSE(line.objects[0].predicted);
+      EXPECT_NEAR(line.objects[0].x, square_left(int(line.frame)), 2);
+      continue;
+    }
+    ++between;
+    ASSERT_GE(line.objects.size(), 1u) << "nothing to tell is no line";
+    EXPECT_EQ(line.pts_ns, line.frame * 40'000'000LL);
+    EXPECT_EQ(line.width, kSide);
+    for (const JsonBox& box : line.objects) {
+      EXPECT_TRUE(box.predicted);
+      EXPECT_GT(box.track_id, 0);
+      EXPECT_EQ(box.label, "red");
+      EXPECT_EQ(box.class_id, 0);
+    }
+  }
+  EXPECT_EQ(between, kFrames * 2 / 3) << "the square is always somewhere";
+}
+
 TEST_F(PipelineTest, GivenZones_WhenTheSquareMoves_ThenEventsTellOfItAndTheTableCounts) {
   const std::string events = (folder_ / "events.jsonl").string();
   write_pipeline(str_format("track: {{sure-score: 0.3, confirm-frames: 1}}\nsources:\n"
