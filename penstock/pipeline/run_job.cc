@@ -19,6 +19,7 @@
 #include "penstock/pipeline/run_outputs.h"
 #include "penstock/pipeline/run_probes.h"
 #include "penstock/pipeline/run_record.h"
+#include "penstock/pipeline/silence.h"
 #include "penstock/pipeline/source_end.h"
 #include "penstock/pipeline/upstream_copies.h"
 
@@ -278,7 +279,10 @@ class RunJob {
   void watch_stall() {
     if (options_.stall_after <= Nanoseconds::zero() || stopped_ || closing_) return;
     // Dialling and a camera's first key frame have a limit of their own.
-    if (!record_.has_started() || record_.silence() < options_.stall_after) return;
+    if (!record_.has_started()) return;
+    const Nanoseconds silent =
+        silence_.look(clock_.now(), probes_->arrived(), probes_->is_taking());
+    if (silent < options_.stall_after) return;
     record_.fail(Error(ErrorKind::kDeadline,
                        str_format("source '{}': no frame came for {:g} s", options_.source.text,
                                   std::chrono::duration<double>(options_.stall_after).count())),
@@ -393,6 +397,7 @@ class RunJob {
 
   RunRecord record_;
   SourceEnd source_end_;
+  Silence silence_;  // of a source that has started
 
   std::unique_ptr<UpstreamCopies> upstream_;
   std::unique_ptr<RunOutputs> outputs_;

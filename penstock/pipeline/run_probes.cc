@@ -36,6 +36,14 @@ void RunProbes::install() {
   }
 }
 
+bool RunProbes::is_taking() const {
+  // A pad holds its stream lock until its element has taken what came. It comes before the probe
+  // that counts, so that a frame is seen by one or the other.
+  if (!GST_PAD_STREAM_TRYLOCK(graph_.head())) return true;
+  GST_PAD_STREAM_UNLOCK(graph_.head());
+  return false;
+}
+
 void RunProbes::fail(Error error, RunPart part) {
   record_.fail(std::move(error), part);
   post("penstock-failed");
@@ -93,7 +101,9 @@ GstPadProbeReturn RunProbes::on_head_query(GstPad*, GstPadProbeInfo* info, gpoin
 }
 
 GstPadProbeReturn RunProbes::on_head_buffer(GstPad*, GstPadProbeInfo* info, gpointer self) {
-  if (!static_cast<RunProbes*>(self)->refused_) return GST_PAD_PROBE_OK;
+  auto& probes = *static_cast<RunProbes*>(self);
+  ++probes.arrived_;
+  if (!probes.refused_) return GST_PAD_PROBE_OK;
   gst_buffer_unref(GST_PAD_PROBE_INFO_BUFFER(info));
   GST_PAD_PROBE_INFO_DATA(info) = nullptr;
   GST_PAD_PROBE_INFO_FLOW_RETURN(info) = GST_FLOW_NOT_NEGOTIATED;

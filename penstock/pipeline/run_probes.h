@@ -10,6 +10,7 @@
 
 #include <gst/gst.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -37,6 +38,14 @@ class RunProbes {
   RunProbes& operator=(const RunProbes&) = delete;
 
   void install();
+
+  // Any thread.
+
+  /// Frames that the decoder has pushed, the one that is being taken too.
+  std::uint64_t arrived() const { return arrived_; }
+  /// A frame, or what is serialized with frames, is on its way into what follows the decoder, which
+  /// takes its time: no other can come.
+  bool is_taking() const;
 
   // When nothing streams any more.
 
@@ -79,6 +88,7 @@ class RunProbes {
   // The decoder's thread only.
   bool refused_ = false;  ///< Frames of refused caps are dropped.
 
+  std::atomic<std::uint64_t> arrived_{0};
   bool may_pass_ = false;  ///< peninfer has an interval: frames come that nobody looked at.
 
   // peninfer's push thread only, read after the pipeline has stopped.

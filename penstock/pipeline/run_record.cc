@@ -61,11 +61,6 @@ std::uint64_t RunRecord::frames() const {
   return summary_.frames;
 }
 
-Nanoseconds RunRecord::silence() const {
-  const std::lock_guard lock(mutex_);
-  return clock_.now() - last_frame_;
-}
-
 VideoShape RunRecord::shape() const {
   const std::lock_guard lock(mutex_);
   return summary_.shape;
@@ -97,7 +92,6 @@ bool RunRecord::accept(std::size_t bytes, std::int64_t pts, std::int64_t duratio
     accepted_pts_ = pts;
   }
   const TimePoint now = clock_.now();
-  last_frame_ = now;
   accepted_.push_back(now);
   if (pts >= 0 && first_timed_pts_ < 0) {
     first_timed_ = now;

@@ -22,7 +22,7 @@ namespace penstock {
 class RunRecord {
  public:
   /// The run starts now.
-  explicit RunRecord(Clock& clock) : clock_(clock), started_(clock.now()), last_frame_(started_) {}
+  explicit RunRecord(Clock& clock) : clock_(clock), started_(clock.now()) {}
 
   // Any thread.
 
@@ -35,8 +35,6 @@ class RunRecord {
   /// `duration` of the whole source in nanoseconds, negative when unknown.
   ProgressState progress(std::int64_t duration) const;
   std::uint64_t frames() const;
-  /// Since the last frame reached peninfer, or since the run started.
-  Nanoseconds silence() const;
   VideoShape shape() const;
   /// When the last frame that reached peninfer is no longer shown, in nanoseconds from the source's
   /// start; negative when a frame came without a time.
@@ -85,7 +83,6 @@ class RunRecord {
   RunPart failed_ = RunPart::kNone;
   std::deque<TimePoint> accepted_;  // bounded by peninfer's queue
   TimePoint first_frame_{};
-  TimePoint last_frame_{};
   Nanoseconds first_frame_cpu_{};
   std::int64_t last_pts_ = -1;
   TimePoint first_timed_{};  // when the first frame with a time reached peninfer
