@@ -162,7 +162,16 @@ Result<void> PipelineJob::start(const PipelineSource& source) {
     return penstock::fail(ErrorKind::kExhausted,
                           str_format("there are {} sources, which is all", entries_.size()));
   }
-  auto runner = SourceRunner::create(source, options_.spec, surroundings(source.name));
+  const auto history = histories_.find(source.name);
+  if (history == histories_.end() && histories_.size() + entries_.size() >= kMaxNames) {
+    return penstock::fail(ErrorKind::kExhausted,
+                          str_format("this run has had {} names of sources, which is all; one that "
+                                     "was removed can be used again",
+                                     kMaxNames));
+  }
+  auto runner =
+      SourceRunner::create(source, options_.spec, surroundings(source.name),
+                           history != histories_.end() ? history->second : SourceHistory{});
   if (!runner) return std::unexpected(std::move(runner).error());
   PENSTOCK_TRY((*runner)->start());
   entries_.push_back({std::move(*runner)});
@@ -219,6 +228,7 @@ bool PipelineJob::reap() {
       continue;
     }
     entry->runner->join();
+    histories_[status.name] = entry->runner->history();
     past_.push_back(status);
     if (past_.size() > kMaxPast) past_.pop_front();
     entry = entries_.erase(entry);

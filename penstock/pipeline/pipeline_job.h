@@ -11,6 +11,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -56,6 +57,8 @@ struct PipelineOutcome {
 class PipelineJob final : public ControlTarget {
  public:
   static constexpr std::size_t kMaxPast = 256;
+  /// Names that a run can have had: what goes on under each is kept.
+  static constexpr std::size_t kMaxNames = 4096;
 
   explicit PipelineJob(PipelineOptions options);
   ~PipelineJob() override;
@@ -67,8 +70,9 @@ class PipelineJob final : public ControlTarget {
 
   // While it executes, from any thread.
 
-  /// kInvalidArgument for a name that is taken, kExhausted for one source too many, kCancelled when
-  /// the run is ending; what check_source() says.
+  /// Under a name that was removed, numbers, times, ids and videos go on where they were.
+  /// kInvalidArgument for a name that is taken, kExhausted for one source or one name too many,
+  /// kCancelled when the run is ending; what check_source() says.
   Result<void> add(const PipelineSource& source) override;
   /// Returns at once; the source finishes what it has accepted. kNotFound.
   Result<void> remove(const std::string& name) override;
@@ -107,6 +111,7 @@ class PipelineJob final : public ControlTarget {
   mutable std::mutex mutex_;
   std::vector<Entry> entries_;
   std::deque<SourceStatus> past_;
+  std::map<std::string, SourceHistory, std::less<>> histories_;  ///< Of those that were removed.
   bool ending_ = true;
 };
 

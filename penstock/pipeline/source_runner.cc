@@ -45,24 +45,27 @@ bool needs_a_person(const Error& error) {
 
 Result<std::unique_ptr<SourceRunner>> SourceRunner::create(PipelineSource source,
                                                            const PipelineSpec& spec,
-                                                           RunnerSurroundings surroundings) {
+                                                           RunnerSurroundings surroundings,
+                                                           const SourceHistory& history) {
   UniqueFd stop_fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!stop_fd.is_valid()) {
     return fail(ErrorKind::kExhausted,
                 str_format("source '{}': no file descriptor is left (ulimit -n): {}", source.name,
                            std::generic_category().message(errno)));
   }
-  return std::unique_ptr<SourceRunner>(
-      new SourceRunner(std::move(source), spec, std::move(surroundings), std::move(stop_fd)));
+  return std::unique_ptr<SourceRunner>(new SourceRunner(
+      std::move(source), spec, std::move(surroundings), history, std::move(stop_fd)));
 }
 
 SourceRunner::SourceRunner(PipelineSource source, const PipelineSpec& spec,
-                           RunnerSurroundings surroundings, UniqueFd stop_fd)
+                           RunnerSurroundings surroundings, const SourceHistory& history,
+                           UniqueFd stop_fd)
     : source_(std::move(source)),
       spec_(spec),
       around_(std::move(surroundings)),
       stop_fd_(std::move(stop_fd)),
-      back_off_(around_.random) {
+      back_off_(around_.random),
+      history_(history) {
   status_.name = source_.name;
   status_.address = shown_address(source_);
 }
@@ -100,6 +103,11 @@ SourceStatus SourceRunner::status() const {
   SourceStatus status = status_;
   if (session_frames_ > 0) status.online += session_last_ - session_first_;
   return status;
+}
+
+SourceHistory SourceRunner::history() const {
+  const std::lock_guard lock(mutex_);
+  return history_;
 }
 
 void SourceRunner::say(const std::string& line) const {
@@ -159,7 +167,7 @@ Result<RunOptions> SourceRunner::session_options() {
       track.properties.emplace_back(setting.name, setting.value);
     }
     // An id is one object's, over all sessions.
-    track.properties.emplace_back("first-id", str_format("{}", last_track_ + 1));
+    track.properties.emplace_back("first-id", str_format("{}", history_.last_track + 1));
     options.behind.push_back(std::move(track));
   }
   if (!source_.zones.empty() || !source_.lines.empty()) {
@@ -167,7 +175,7 @@ Result<RunOptions> SourceRunner::session_options() {
         {"penzone", "zones", {{"zones", source_.zones}, {"lines", source_.lines}}});
   }
   if (!spec_.video.empty()) {
-    options.video = video_path(spec_, source_, video_number_);
+    options.video = video_path(spec_, source_, history_.video_number);
     auto& told = status_.videos;
     if (told.empty() || told.back() != options.video.string()) {
       told.push_back(options.video.string());
@@ -187,7 +195,7 @@ std::optional<Nanoseconds> SourceRunner::after(const RunOutcome& outcome) {
     if (frames > 0) {
       status_.online += session_last_ - session_first_;
       session_frames_ = 0;
-      if (!spec_.video.empty()) ++video_number_;
+      if (!spec_.video.empty()) ++history_.video_number;
       const LatencyHistogram& latency = outcome.summary.of(Stage::kElement);
       status_.latency_p50 = latency.percentile(0.5);
       status_.latency_p95 = latency.percentile(0.95);
@@ -257,11 +265,11 @@ void SourceRunner::take_frame(const FrameResult& given) {
   bool is_first = false;
   {
     const std::lock_guard lock(mutex_);
-    result.frame = status_.frames;
+    result.frame = history_.frames;
     is_first = count_frame();
     result.pts_ns = shifted(given.pts_ns);
     for (const Detection& object : result.objects) {
-      last_track_ = std::max(last_track_, object.track_id);
+      history_.last_track = std::max(history_.last_track, object.track_id);
       if (object.predicted) continue;
       ++status_.objects;
       ++status_.labels[object.label];
@@ -286,6 +294,7 @@ bool SourceRunner::count_frame() {
   if (is_first) session_first_ = session_last_;
   status_.state = SourceState::kOnline;
   ++status_.frames;
+  ++history_.frames;
   return is_first;
 }
 
@@ -304,17 +313,18 @@ std::int64_t SourceRunner::shifted(std::int64_t pts_ns) {
   const TimePoint now = around_.clock->now();
   if (!shift_) {
     shift_ = 0;
-    if (!std::exchange(has_epoch_, true)) {
-      epoch_ = now - Nanoseconds(pts_ns);
+    if (!history_.epoch) {
+      history_.epoch = now - Nanoseconds(pts_ns);
     } else {
-      std::int64_t begin = last_pts_ + kAssumedGap;
+      std::int64_t begin = history_.last_pts + kAssumedGap;
       // A camera's time goes on while nobody sees it.
-      if (source_.reconnect) begin = std::max(begin, std::int64_t((now - epoch_).count()));
+      const Nanoseconds age = now - *history_.epoch;
+      if (source_.reconnect) begin = std::max(begin, std::int64_t(age.count()));
       shift_ = begin - pts_ns;
     }
   }
-  last_pts_ = std::min(std::max(last_pts_ + 1, pts_ns + *shift_), 2 * kLatestTime);
-  return last_pts_;
+  history_.last_pts = std::min(std::max(history_.last_pts + 1, pts_ns + *shift_), 2 * kLatestTime);
+  return history_.last_pts;
 }
 
 void SourceRunner::take_message(const GstStructure* structure) {

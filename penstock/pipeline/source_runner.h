@@ -12,6 +12,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -45,12 +46,24 @@ struct RunnerSurroundings {
   std::function<void()> on_end;
 };
 
+/// How far a name has come in what goes on over all its sessions, and over the sources that have it
+/// one after the other.
+struct SourceHistory {
+  std::uint64_t frames = 0;          ///< The next frame's number.
+  std::int64_t last_track = 0;       ///< The highest id so far.
+  int video_number = 1;              ///< Of the next video.
+  std::int64_t last_pts = -1;        ///< Nanoseconds; -1: no frame had a time.
+  std::optional<TimePoint> epoch{};  ///< When its time 0 was.
+};
+
 class SourceRunner {
  public:
-  /// `spec` must outlive it. kExhausted without a descriptor for stopping.
+  /// `spec` must outlive it. `history` is what an earlier runner of the same name left. kExhausted
+  /// without a descriptor for stopping.
   static Result<std::unique_ptr<SourceRunner>> create(PipelineSource source,
                                                       const PipelineSpec& spec,
-                                                      RunnerSurroundings surroundings);
+                                                      RunnerSurroundings surroundings,
+                                                      const SourceHistory& history = {});
   /// Stops and joins.
   ~SourceRunner();
   SourceRunner(const SourceRunner&) = delete;
@@ -65,10 +78,12 @@ class SourceRunner {
   const std::string& name() const { return source_.name; }
   /// Any thread.
   SourceStatus status() const;
+  /// Complete after join(). Any thread.
+  SourceHistory history() const;
 
  private:
   SourceRunner(PipelineSource source, const PipelineSpec& spec, RunnerSurroundings surroundings,
-               UniqueFd stop_fd);
+               const SourceHistory& history, UniqueFd stop_fd);
 
   void work();
   RunOutcome run_one();
@@ -103,12 +118,7 @@ class SourceRunner {
   std::uint64_t session_frames_ = 0;
   TimePoint session_first_{};
   TimePoint session_last_{};
-  int video_number_ = 1;
-  std::int64_t last_track_ = 0;
-  // Times of the source over its sessions.
-  TimePoint epoch_{};  ///< When its time 0 was.
-  bool has_epoch_ = false;
-  std::int64_t last_pts_ = -1;
+  SourceHistory history_;
   std::optional<std::int64_t> shift_;  ///< Of this session, once a frame had a time.
 
   std::thread thread_;  // last: uses all of the above

@@ -49,8 +49,10 @@ class SourceRunnerTest : public testing::Test {
   }
 
   /// Starts `source` on these sessions; what comes after the last is a stop.
-  void start(const PipelineSource& source, std::deque<Scene> scenes) {
+  void start(const PipelineSource& source, std::deque<Scene> scenes,
+             const SourceHistory& history = {}) {
     scenes_ = std::move(scenes);
+    ended_ = false;
     RunnerSurroundings around;
     around.make_options = [] { return RunOptions{}; };
     around.run_session = [this](const RunOptions& options) { return play(options); };
@@ -66,7 +68,7 @@ class SourceRunnerTest : public testing::Test {
       ended_ = true;
       changed_.notify_all();
     };
-    runner_ = SourceRunner::create(source, spec_, std::move(around)).value();
+    runner_ = SourceRunner::create(source, spec_, std::move(around), history).value();
     EXPECT_TRUE(runner_->start());
   }
 
@@ -278,6 +280,32 @@ TEST_F(SourceRunnerTest, GivenAPassword_WhenToldOf_ThenItIsNowhere) {
   EXPECT_EQ(runner_->status().address, "rtsp://user:***@camera/1");
   const std::lock_guard lock(mutex_);
   for (const std::string& line : said_) EXPECT_EQ(line.find("sesame"), std::string::npos) << line;
+}
+
+TEST_F(SourceRunnerTest, GivenANameThatWasThere_WhenASourceHasItAgain_ThenAllGoesOn) {
+  spec_.track = true;
+  spec_.video = (folder_ / "{source}.mp4").string();
+  start(clip_, {{.frames = 3, .track_id = 7}});
+  await_end();
+  runner_->join();
+  const SourceHistory history = runner_->history();
+  start(clip_, {{.frames = 2, .track_id = 8}}, history);
+  await_end();
+  runner_->join();
+  EXPECT_EQ(runner_->status().frames, 2u) << "its own";
+  EXPECT_EQ(first_ids_, (std::vector<std::string>{"1", "8"}));
+  EXPECT_EQ(videos_, (std::vector<std::string>{(folder_ / "clip.mp4").string(),
+                                               (folder_ / "clip.2.mp4").string()}));
+  const auto all = lines();
+  ASSERT_EQ(all.size(), 5u);
+  const std::vector<std::string> starts{
+      "\"frame\":0,\"pts_ns\":0,", "\"frame\":1,\"pts_ns\":100000000,",
+      "\"frame\":2,\"pts_ns\":200000000,",
+      // 40 ms are taken for a frame where no camera's clock tells.
+      "\"frame\":3,\"pts_ns\":240000000,", "\"frame\":4,\"pts_ns\":340000000,"};
+  for (std::size_t n = 0; n < starts.size(); ++n) {
+    EXPECT_NE(all[n].find(starts[n]), std::string::npos) << all[n];
+  }
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -90,6 +91,44 @@ TEST_F(CtlTest, GivenARun_WhenSourcesAreAddedAndRemoved_ThenTheOthersGoOn) {
   EXPECT_GE(lines_by_source()["ball"].size(), 1u);
   EXPECT_NE(ended.out.find("ball"), std::string::npos) << "removed, and in the table all the same";
   EXPECT_FALSE(std::filesystem::exists(socket_));
+}
+
+TEST_F(CtlTest, GivenASourceThatWasRemoved_WhenItsNameIsAddedAgain_ThenItGoesOnWhereItWas) {
+  write_pipeline(str_format("control: {}\nstay-open: true\ntrack: {{sure-score: 0.3, "
+                            "confirm-frames: 1}}\nsources: []\n",
+                            socket_),
+                 str_format("  video: \"{}/{{source}}.mp4\"\n", folder_.string()));
+  PenstockProcess process({"run", yaml_});
+  for (int round = 0; round < 2; ++round) {
+    // Also what comes while the removed one is being put away.
+    Ended added;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (added.code != 0 && std::chrono::steady_clock::now() < end) {
+      added = ctl({"add", "--name", "cam", "--file", clip_});
+    }
+    ASSERT_EQ(added.code, 0) << added.err;
+    EXPECT_NE(await("stats", "\"state\":\"ended\"").find("\"frames\":12"), std::string::npos);
+    EXPECT_EQ(ctl({"remove", "cam"}).code, 0);
+  }
+  process.signal(SIGTERM);
+  EXPECT_EQ(process.wait().code, 128 + SIGTERM);
+  // Numbers and times that grow are looked at where the lines are read.
+  const auto lines = lines_by_source()["cam"];
+  ASSERT_EQ(lines.size(), std::size_t{2 * kFrames});
+  std::set<long long> first_ids, second_ids;
+  for (int n = 0; n < 2 * kFrames; ++n) {
+    for (const JsonBox& box : lines[std::size_t(n)].objects) {
+      if (box.track_id > 0) (n < kFrames ? first_ids : second_ids).insert(box.track_id);
+    }
+  }
+  ASSERT_FALSE(first_ids.empty());
+  ASSERT_FALSE(second_ids.empty());
+  EXPECT_GT(*second_ids.begin(), *first_ids.rbegin()) << "no id is another object's";
+  for (const char* video : {"cam.mp4", "cam.2.mp4"}) {
+    const Decoded decoded = decode_file(folder_ / video);
+    EXPECT_EQ(decoded.error, "") << video;
+    EXPECT_EQ(decoded.frames, kFrames) << video;
+  }
 }
 
 TEST_F(CtlTest, GivenARunThatWasKilled_WhenStartedAgain_ThenItsSocketIsReplaced) {
