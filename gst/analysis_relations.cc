@@ -34,17 +34,13 @@ gfloat full_turn(float angle) {
 
 bool add_object(GstAnalyticsRelationMeta* meta, const Detection& object, GstAnalyticsODMtd& added) {
   const GQuark label = g_quark_from_string(object.label.c_str());
+  const RecordBox box = record_box(object);
   if (object.rotated) {
-    const RotatedBox& box = *object.rotated;
-    const Extent x = rounded(box.center_x - box.width / 2, box.width);
-    const Extent y = rounded(box.center_y - box.height / 2, box.height);
-    return gst_analytics_relation_meta_add_oriented_od_mtd(meta, label, x.start, y.start, x.length,
-                                                           y.length, full_turn(box.angle),
-                                                           object.confidence, &added) != FALSE;
+    return gst_analytics_relation_meta_add_oriented_od_mtd(meta, label, box.x, box.y, box.width,
+                                                           box.height, box.angle, object.confidence,
+                                                           &added) != FALSE;
   }
-  const Extent x = rounded(object.x, object.width);
-  const Extent y = rounded(object.y, object.height);
-  return gst_analytics_relation_meta_add_od_mtd(meta, label, x.start, y.start, x.length, y.length,
+  return gst_analytics_relation_meta_add_od_mtd(meta, label, box.x, box.y, box.width, box.height,
                                                 object.confidence, &added) != FALSE;
 }
 
@@ -151,6 +147,18 @@ GstAnalyticsRelationMetaInitParams room_for(const FrameResult& result) {
 }
 
 }  // namespace
+
+RecordBox record_box(const Detection& object) {
+  if (object.rotated) {
+    const RotatedBox& box = *object.rotated;
+    const Extent x = rounded(box.center_x - box.width / 2, box.width);
+    const Extent y = rounded(box.center_y - box.height / 2, box.height);
+    return {x.start, y.start, x.length, y.length, full_turn(box.angle)};
+  }
+  const Extent x = rounded(object.x, object.width);
+  const Extent y = rounded(object.y, object.height);
+  return {x.start, y.start, x.length, y.length, 0};
+}
 
 Result<void> attach_relations(GstBuffer* buffer, const FrameResult& result) {
   GstAnalyticsRelationMeta* meta = gst_buffer_get_analytics_relation_meta(buffer);

@@ -14,10 +14,18 @@
 
 namespace penstock::gst {
 
+/// An object's box as its record has it: edges rounded to whole pixels, so that touching boxes stay
+/// touching, and at least one pixel. A turned box is the one before it is turned, with the angle in
+/// 0..2 pi, clockwise as seen; another's angle is 0.
+struct RecordBox {
+  gint x = 0, y = 0, width = 1, height = 1;
+  gfloat angle = 0;
+  bool operator==(const RecordBox&) const = default;
+};
+RecordBox record_box(const Detection& object);
+
 /// Adds to the buffer's relation meta (made if absent, also for none: "analysed, nothing found"):
-/// - one object detection an object, in order. Edges are rounded to whole pixels, so that touching
-///   boxes stay touching; a box keeps at least one pixel. An oriented object's is its box before it
-///   is turned, with the angle in 0..2 pi, clockwise as seen.
+/// - one object detection an object, in order, with its record_box().
 /// - behind each object with keypoints two records that are part of it, and that it contains: the
 ///   keypoints of keypoints_mtd.h, and a float32 tensor [keypoints, 3] with id "penstock-keypoints"
 ///   whose rows are x, y and confidence. There x and y are parts of the frame's width and height,

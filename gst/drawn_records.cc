@@ -111,7 +111,7 @@ DrawnRecords read_drawn(GstBuffer* buffer, int width, int height) {
   if (meta != nullptr) records = object_records(meta);
   const auto analysis = share_analysis(buffer);
   const bool is_same =
-      analysis != nullptr && (meta == nullptr || analysis->result.objects.size() == records.size());
+      analysis != nullptr && (meta == nullptr || are_records_of(records, analysis->result.objects));
   const std::size_t found = is_same ? analysis->result.objects.size() : records.size();
   drawn.left_out = found - std::min(found, kMaxDrawCommands);
   records.resize(std::min(records.size(), kMaxDrawCommands));

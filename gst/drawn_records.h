@@ -23,10 +23,10 @@ struct DrawnRecords {
   std::size_t left_out = 0;  ///< Objects beyond those that could be drawn anyway.
 };
 
-/// Objects come from PenAnalysisMeta where it is about the same objects as the relation meta: only
-/// there are masks, full precision and class numbers. Else they come from the relation meta, with
-/// turned boxes and the keypoints of keypoints_mtd.h, scaled to a picture of this size. Track ids
-/// are those of tracking records, which stand above the analysis's own, plus kTrackIdOffset.
+/// Objects come from PenAnalysisMeta where the relation meta's records are those of its objects:
+/// only there are masks, full precision and class numbers. Else they come from the relation meta,
+/// with turned boxes and the keypoints of keypoints_mtd.h, scaled to a picture of this size. Track
+/// ids are those of tracking records, which stand above the analysis's own, plus kTrackIdOffset.
 DrawnRecords read_drawn(GstBuffer* buffer, int width, int height);
 
 }  // namespace penstock::gst

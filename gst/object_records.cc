@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gst/object_records.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+
+#include "gst/analysis_relations.h"
 
 namespace penstock::gst {
 
@@ -46,13 +49,27 @@ std::optional<guint64> read_track_id(const GstAnalyticsODMtd& record) {
   return std::nullopt;
 }
 
+bool are_records_of(std::span<const GstAnalyticsODMtd> records,
+                    std::span<const Detection> objects) {
+  return std::ranges::equal(
+      records, objects, [](const GstAnalyticsODMtd& record, const Detection& object) {
+        RecordBox box;
+        gfloat confidence = 0;
+        const gchar* label = g_quark_to_string(gst_analytics_od_mtd_get_obj_type(&record));
+        return label != nullptr && object.label == label &&
+               gst_analytics_od_mtd_get_oriented_location(&record, &box.x, &box.y, &box.width,
+                                                          &box.height, &box.angle, &confidence) &&
+               box == record_box(object);
+      });
+}
+
 FrameObjects read_objects(GstBuffer* frame) {
   FrameObjects read;
   GstAnalyticsRelationMeta* meta = gst_buffer_get_analytics_relation_meta(frame);
   if (meta == nullptr) return read;
   read.records = object_records(meta);
   read.analysis = share_analysis(frame);
-  if (read.analysis != nullptr && read.analysis->result.objects.size() != read.records.size()) {
+  if (read.analysis != nullptr && !are_records_of(read.records, read.analysis->result.objects)) {
     read.analysis.reset();
   }
   if (read.analysis != nullptr) read.objects = read.analysis->result.objects;

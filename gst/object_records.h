@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "gst/penanalysis_meta.h"
@@ -23,11 +24,15 @@ Detection read_object(const GstAnalyticsODMtd& record);
 /// The id of the track that the record is related to, nothing for none.
 std::optional<guint64> read_track_id(const GstAnalyticsODMtd& record);
 
+/// The records are those of `objects`, one by one: as many, with the same labels and the boxes that
+/// record_box() says. Where another element has moved, named anew or exchanged one, they are not.
+bool are_records_of(std::span<const GstAnalyticsODMtd> records, std::span<const Detection> objects);
+
 /// A frame's objects with what belongs to each, by place.
 struct FrameObjects {
   std::vector<GstAnalyticsODMtd> records;
-  /// The frame's, if it is about as many objects as there are records: then `objects` are its, in
-  /// full precision, else as read_object() reads them.
+  /// The frame's, if the records are those of its objects: then `objects` are its, in full
+  /// precision, else as read_object() reads them.
   std::shared_ptr<const Analysis> analysis;
   std::vector<Detection> objects;
   std::vector<std::optional<guint64>> tracks;

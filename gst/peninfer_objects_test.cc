@@ -293,6 +293,30 @@ TEST_P(G02, GivenAFirstStagesAnalysis_WhenObjectsAreClassified_ThenOneAnalysisHa
   EXPECT_EQ(analyses, 1);
 }
 
+TEST_P(G02, GivenRecordsThatSomebodyMoved_WhenObjectsAreClassified_ThenTheyCountAndNotTheAnalysis) {
+  play_stage(color_reader());
+  auto spots = three_cars();
+  spots.pop_back();
+  // Of before they were exchanged: as many, of the same label, at each other's place.
+  const auto stale = std::make_shared<Analysis>();
+  for (const Spot& spot : {spots[1], spots[0]}) {
+    stale->result.objects.push_back({.class_id = 5,
+                                     .label = "car",
+                                     .confidence = 0.9f,
+                                     .x = float(spot.x),
+                                     .y = float(spot.y),
+                                     .width = float(spot.side),
+                                     .height = float(spot.side)});
+  }
+  BufferPtr in = frame_of(spots);
+  attach_analysis(in.get(), stale);
+  const BufferPtr out = through(std::move(in));
+  EXPECT_THAT(colors_of(out.get()), ElementsAre("red", "green"));
+  const Analysis* told = read_analysis(out.get());
+  ASSERT_EQ(told->result.objects.size(), 2u);
+  EXPECT_EQ(told->result.objects[0].x, float(spots[0].x));
+}
+
 TEST_P(G02, GivenASegmenter_WhenObjectsAreLookedAt_ThenEachHasItsOwnMapOnTheDevice) {
   play_stage(reader(PictureReader::kColorScores));
   const BufferPtr out = through(frame_of(three_cars()));

@@ -274,9 +274,9 @@ TEST(G02, GivenAFrameThatNobodyLookedAt_WhenTheObjectsHadAnAnalysis_ThenThePredi
     EXPECT_FLOAT_EQ(object.x, 100.5f) << "it stood still as far as anybody knows";
   }
   // Objects that somebody else told of have no numbers of a model's classes.
-  harness.track(3, {{101, 100}});
-  buffer = harness.push(plain_frame(4));
-  EXPECT_EQ(read(buffer.get()).size(), 1u);
+  for (int frame = 3; frame < 6; ++frame) harness.track(frame, {{101, 100}});
+  buffer = harness.push(plain_frame(6));
+  EXPECT_GE(read(buffer.get()).size(), 1u);
   EXPECT_EQ(read_analysis(buffer.get()), nullptr);
 }
 
@@ -288,6 +288,28 @@ TEST(G02, GivenAnAnalysisOfOtherObjects_WhenTracked_ThenItIsLeftAlone) {
   buffer = harness.push(std::move(buffer));
   EXPECT_EQ(read_analysis(buffer.get()), original.get());
   EXPECT_EQ(read(buffer.get()).size(), 2u);
+}
+
+TEST(G02, GivenRecordsThatSomebodyChanged_WhenTracked_ThenTheyCountAndNotTheAnalysis) {
+  const std::vector<Seen> changes[] = {
+      {{300, 100}, {501, 100}}, {{101, 100, "dog"}, {501, 100}}, {{501, 100}, {101, 100}}};
+  for (const auto& changed : changes) {
+    TrackHarness harness;
+    const auto original = analysis_of({100.5f, 500.5f});
+    BufferPtr buffer = analysed_frame(0, changed);
+    attach_analysis(buffer.get(), original);
+    buffer = harness.push(std::move(buffer));
+    EXPECT_EQ(read_analysis(buffer.get()), original.get()) << "left alone";
+    const auto told = read(buffer.get());
+    ASSERT_EQ(told.size(), 2u);
+    // Where they are now: a detection there, without any analysis, is the same object's.
+    const auto next = harness.track(1, changed);
+    ASSERT_EQ(next.size(), 2u);
+    for (std::size_t i = 0; i < 2; ++i) {
+      EXPECT_EQ(told[i].x, changed[i].x);
+      EXPECT_EQ(next[i].id, told[i].id);
+    }
+  }
 }
 
 TEST(Pentrack, GivenABufferThatSomebodyElseHolds_WhenTracked_ThenACopyWithTheSameMemoryGetsTracks) {

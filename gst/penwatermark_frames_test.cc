@@ -83,6 +83,20 @@ TEST_P(W01, GivenStockRecords_WhenDrawn_ThenTheBoxIsThereAndItsInsideIsNot) {
   }
 }
 
+TEST_P(W01, GivenARecordThatSomebodyMoved_WhenDrawn_ThenItIsWhereTheRecordSays) {
+  set("draw", "boxes");
+  play();
+  auto analysis = std::make_shared<Analysis>();
+  analysis->result.objects = {
+      {.label = "cat", .confidence = 1, .x = 70.25f, .y = 10, .width = 40, .height = 40}};
+  BufferPtr frame = make_frame();
+  add_box(frame.get(), "cat", 10, 50, 40, 40);
+  attach_analysis(frame.get(), analysis);
+  const Painted got = painted(std::move(frame));
+  EXPECT_GT(got.count(9, 49, 51, 51), 40);
+  EXPECT_EQ(got.count(60, 0, kDrawnWidth, 48), 0) << "where it was before";
+}
+
 TEST_P(W01, GivenABoxAtTheUpperEdge_WhenDrawn_ThenItsLabelIsInThePicture) {
   set("draw", "labels");
   play();

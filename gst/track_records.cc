@@ -3,8 +3,6 @@
 
 #include <gst/analytics/analytics.h>
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -12,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "gst/analysis_relations.h"
 #include "gst/object_records.h"
 #include "gst/penanalysis_meta.h"
 
@@ -20,12 +19,10 @@ namespace {
 
 bool add_predicted(GstAnalyticsRelationMeta* meta, const Detection& object,
                    GstAnalyticsODMtd& added) {
-  const long left = std::lround(object.x), right = std::lround(object.x + object.width);
-  const long top = std::lround(object.y), bottom = std::lround(object.y + object.height);
-  return gst_analytics_relation_meta_add_od_mtd(
-             meta, g_quark_from_string(object.label.c_str()), static_cast<gint>(left),
-             static_cast<gint>(top), static_cast<gint>(std::max(right - left, 1L)),
-             static_cast<gint>(std::max(bottom - top, 1L)), object.confidence, &added) != FALSE;
+  const RecordBox box = record_box(object);
+  return gst_analytics_relation_meta_add_od_mtd(meta, g_quark_from_string(object.label.c_str()),
+                                                box.x, box.y, box.width, box.height,
+                                                object.confidence, &added) != FALSE;
 }
 
 bool add_track(GstAnalyticsRelationMeta* meta, guint object, std::int64_t id,
@@ -71,8 +68,8 @@ Result<void> add_predictions(Tracker& tracker, TrackedStream& stream, GstBuffer*
   if (stream.about) ++stream.about->frame;
   std::vector<Detection> objects = tracker.predict(picture);
   if (objects.empty()) return {};
-  PENSTOCK_TRY(add_tracks(gst_buffer_add_analytics_relation_meta(buffer), {}, objects,
-                          tracker.times()));
+  PENSTOCK_TRY(
+      add_tracks(gst_buffer_add_analytics_relation_meta(buffer), {}, objects, tracker.times()));
   if (!stream.about) return {};
   auto analysis = std::make_shared<Analysis>();
   analysis->result = *stream.about;
@@ -96,7 +93,7 @@ Result<void> track_records(Tracker& tracker, TrackedStream& stream, GstBuffer* b
   const Analysis* analysis = read_analysis(buffer);
   std::shared_ptr<Analysis> tracked;
   std::vector<Detection> objects;
-  if (analysis != nullptr && analysis->result.objects.size() == records.size()) {
+  if (analysis != nullptr && are_records_of(records, analysis->result.objects)) {
     // Others may share it.
     tracked = std::make_shared<Analysis>(*analysis);
     objects = std::move(tracked->result.objects);

@@ -30,8 +30,8 @@ struct TrackedStream {
 /// A buffer without a relation meta is one that nobody looked for objects in: it gets predicted
 /// objects only, and no relation meta if there are none.
 ///
-/// Where the buffer has an Analysis with as many objects as there are records, those are tracked in
-/// its full precision, and the buffer gets a copy of it whose objects have the ids. Predicted
+/// Where the buffer has an Analysis whose objects' the records are, those are tracked in its full
+/// precision, and the buffer gets a copy of it whose objects have the ids. Predicted
 /// objects behind such a frame come with an Analysis, too, which is `predicted`.
 /// kExhausted: the relation meta takes no more records.
 Result<void> track_records(Tracker& tracker, TrackedStream& stream, GstBuffer* buffer,
