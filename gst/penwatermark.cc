@@ -9,6 +9,7 @@
 #include "gst/allocation.h"
 #include "gst/bus_error.h"
 #include "gst/device_choice.h"
+#include "gst/element_clock.h"
 #include "gst/element_state.h"
 #include "gst/ledger_list.h"
 #include "gst/watermark_caps.h"
@@ -26,7 +27,6 @@ struct WatermarkCore {
   WatermarkConfig config;                   // (O)
   std::shared_ptr<WatermarkStream> stream;  // (O)
   std::shared_ptr<OutputSlots> slots;       // (O) Of the stream, from before it to after it.
-  Clock* clock = &Clock::system();
   OverlayStyle style;
   bool refused = false;  ///< Caps that were refused, and said so.
 };
@@ -99,7 +99,7 @@ Result<std::shared_ptr<WatermarkStream>> make_stream(PenWatermark* self,
       post_warning(GST_ELEMENT(self), name, operation, error);
     };
   };
-  auto slots = std::make_shared<OutputSlots>(*self->core->clock);
+  auto slots = std::make_shared<OutputSlots>(element_clock(GST_ELEMENT(self)));
   GST_OBJECT_LOCK(self);
   self->core->slots = slots;
   GST_OBJECT_UNLOCK(self);
@@ -311,9 +311,3 @@ static void pen_watermark_init(PenWatermark* self) {
   gst_pad_add_probe(GST_BASE_TRANSFORM_SINK_PAD(self), GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM,
                     name_refused_caps, self, nullptr);
 }
-
-namespace penstock::gst {
-
-void set_watermark_clock(PenWatermark* element, Clock& clock) { element->core->clock = &clock; }
-
-}  // namespace penstock::gst

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "gst/testing/element_clock.h"
 #include "gst/testing/element_properties.h"
 #include "gst/testing/flush_limit.h"
 #include "gst/testing/lifecycle_fixture.h"
@@ -27,7 +28,7 @@ class Slots : public WatermarkFixture {
  protected:
   void SetUp() override {
     WatermarkFixture::SetUp();
-    set_watermark_clock(PEN_WATERMARK(element_.get()), clock_);
+    set_element_clock(element_.get(), clock_);
   }
   std::vector<BufferPtr> take_all() {
     std::vector<BufferPtr> held;

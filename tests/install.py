@@ -8,6 +8,7 @@ the recipes there work without anything of the build's (docs/install.md).
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -40,6 +41,11 @@ def main():
         listed = said([program, "model", "list"], env)
         if "nanodet" not in listed or not (prefix / "share/penstock/models/fetch.py").exists():
             sys.exit(f"the recipes are not there:\n{listed}")
+        # Contract L01: what only tests may do can't be done with what is installed.
+        for file in (os.path.realpath(own.split()[2]), str(plugin), program):
+            seams = re.findall(r"\b(?:set_\w*clock|\w+_for_tests?)\(", said(["nm", "--defined-only", "-C", file], env))
+            if seams:
+                sys.exit(f"{file} has {', '.join(seams)}, which are for tests")
     print("the installation works")
 
 
