@@ -53,6 +53,16 @@ void answer_query(PenInfer* self, GstQuery* query) {
   add_held_frames(query, held, opened->device->id().kind);
 }
 
+/// Has the pipeline ask again where the latency hangs on the run time.
+void tell_latency(PenInfer* self) {
+  {
+    const ObjectLock lock(self);
+    const auto& format = self->core->format;
+    if (format && GST_CLOCK_TIME_IS_VALID(frame_duration(*format))) return;
+  }
+  gst_element_post_message(GST_ELEMENT(self), gst_message_new_latency(GST_OBJECT(self)));
+}
+
 void start_task(PenInfer* self);
 
 void src_loop(gpointer data) {
@@ -67,6 +77,7 @@ void src_loop(gpointer data) {
     if (stream != nullptr && stream->flow() == GST_FLOW_OK) start_task(self);
     return;
   }
+  if (stream->take_run_time_change()) tell_latency(self);
   if (auto* frame = std::get_if<InferStream::Frame>(&*output)) {
     send_frame(self, *stream, std::move(*frame));
   } else if (auto* event = std::get_if<EventPtr>(&*output)) {
@@ -111,6 +122,7 @@ gboolean src_activate_mode(GstPad* pad, GstObject* parent, GstPadMode mode, gboo
 
 gboolean answer_latency(PenInfer* self, GstQuery* query) {
   if (!gst_pad_peer_query(self->sinkpad, query)) return FALSE;
+  const auto stream = stream_of(self);
   const ObjectLock lock(self);
   const InferCore& core = *self->core;
   if (core.opened == nullptr) return TRUE;
@@ -121,6 +133,7 @@ gboolean answer_latency(PenInfer* self, GstQuery* query) {
   basis.interval = core.opened_config.interval;
   basis.max_wait = batch_wait_ns(core.opened_config);
   basis.frame_limit = static_cast<guint>(frame_limit(core.opened_config, inference)) + 1;
+  if (stream != nullptr) basis.run = static_cast<GstClockTime>(stream->run_time().count());
   add_latency(query, basis);
   return TRUE;
 }

@@ -204,13 +204,17 @@ Result<void> InferStream::conclude(Waiting& waiting, std::vector<Result<Inferenc
   auto result = results.begin();
   for (FrameRequests& running : waiting.running) {
     std::vector<InferenceResult> own;
+    Nanoseconds longest{};
     for (std::size_t i = 0; i < running.count; ++i, ++result) {
       if (!*result) {
         return std::unexpected(
             result->error().context(str_format("inferring frame {}", running.number)));
       }
+      const StageTimes& times = (*result)->times;
+      longest = std::max(longest, times.queue + times.preprocess + times.infer + times.decode);
       own.push_back(std::move(**result));
     }
+    if (running.count > 0 && run_time_.add(longest)) run_time_changed_ = true;
     // The results are there, so nobody reads the frame any more, although a worker may not have
     // dropped it yet. Downstream gets unmapped memory and, when it was alone, a writable buffer.
     if (running.hold != nullptr) running.hold->release();

@@ -11,6 +11,7 @@
 //   stream.interrupt(); ...; stream.resume();    // flush, or stop
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -27,6 +28,7 @@
 #include "gst/frame_task.h"
 #include "gst/gst_ptr.h"
 #include "gst/infer_sources.h"
+#include "gst/run_time.h"
 #include "gst/stream_container.h"
 #include "penstock/exec/batch_executor.h"
 #include "penstock/observe/latency.h"
@@ -125,6 +127,10 @@ class InferStream {
   /// fail. From then on the stream can end, but not begin again.
   bool claim_failure();
   Stats stats() const;
+  /// Of a frame, from its submission to its result; zero before the first.
+  Nanoseconds run_time() const { return run_time_.told(); }
+  /// True once after run_time() has changed.
+  bool take_run_time_change() { return run_time_changed_.exchange(false); }
 
  private:
   using Futures = std::vector<SharedBatchExecutor::Future>;
@@ -170,6 +176,8 @@ class InferStream {
   const std::shared_ptr<FrameBudget> budget_;
   const std::shared_ptr<const RegionCounts> counts_;
   LatencyHistogram residency_;
+  RunTime run_time_;  ///< Source pad's task.
+  std::atomic<bool> run_time_changed_{false};
   ArrivalReader reader_;  ///< Sink pad's thread.
 
   mutable std::mutex mutex_;

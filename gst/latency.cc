@@ -9,13 +9,13 @@ void add_latency(GstQuery* query, const LatencyBasis& basis) {
   gboolean live = FALSE;
   GstClockTime minimum = 0, maximum = GST_CLOCK_TIME_NONE;
   gst_query_parse_latency(query, &live, &minimum, &maximum);
-  if (!GST_CLOCK_TIME_IS_VALID(basis.frame_duration)) {
-    gst_query_set_latency(query, live, minimum + basis.max_wait, GST_CLOCK_TIME_NONE);
-    return;
+  const guint64 running = guint64{basis.workers} * basis.interval;
+  GstClockTime least = basis.run + basis.max_wait;
+  GstClockTime most = basis.run * basis.frame_limit / running;
+  if (GST_CLOCK_TIME_IS_VALID(basis.frame_duration)) {
+    most = basis.frame_duration * basis.frame_limit;
+    least = std::min(basis.frame_duration * (running + 1), most) + basis.max_wait;
   }
-  const GstClockTime most = basis.frame_duration * basis.frame_limit;
-  const guint64 frames = guint64{basis.workers} * basis.interval + 1;
-  const GstClockTime least = std::min(basis.frame_duration * frames, most) + basis.max_wait;
   if (GST_CLOCK_TIME_IS_VALID(maximum)) maximum += most;
   gst_query_set_latency(query, live, minimum + least, maximum);
 }

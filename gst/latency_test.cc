@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "gst/gst_ptr.h"
+#include "gst/run_time.h"
 
 namespace penstock::gst {
 namespace {
@@ -58,10 +61,36 @@ TEST(Latency, GivenABatchWaitBeyondTheHeldFrames_WhenAsked_ThenItCountsInFull) {
   EXPECT_EQ(got.maximum, 240 * GST_MSECOND) << "no more than that can be held";
 }
 
-TEST(Latency, GivenNoFrameRate_WhenAsked_ThenTheMaximumIsUnlimited) {
+TEST(Latency, GivenNoFrameRate_WhenAsked_ThenTheMeasuredRunCountsAndTheMaximumIsPassedOn) {
+  const Reply got = reply(
+      GST_MSECOND, 2 * GST_MSECOND,
+      {.workers = 2, .max_wait = 3 * GST_MSECOND, .frame_limit = 10, .run = 20 * GST_MSECOND});
+  EXPECT_EQ(got.minimum, (1 + 3 + 20) * GST_MSECOND);
+  EXPECT_EQ(got.maximum, (2 + 10 * 20 / 2) * GST_MSECOND)
+      << "two workers that keep up take a frame every 10 ms at most";
+  const Reply endless = reply(GST_MSECOND, GST_CLOCK_TIME_NONE, {.run = GST_MSECOND});
+  EXPECT_EQ(endless.maximum, GST_CLOCK_TIME_NONE);
+}
+
+TEST(Latency, GivenNoFrameRateAndNoRunYet_WhenAsked_ThenNothingIsMadeUp) {
   const Reply got = reply(GST_MSECOND, 2 * GST_MSECOND, {.max_wait = 3 * GST_MSECOND});
   EXPECT_EQ(got.minimum, 4 * GST_MSECOND);
-  EXPECT_EQ(got.maximum, GST_CLOCK_TIME_NONE);
+  EXPECT_EQ(got.maximum, 2 * GST_MSECOND);
+}
+
+TEST(RunTime, GivenRuns_WhenTheyChange_ThenItIsToldRarelyAndOneThatWasSlowIsForgotten) {
+  using std::chrono::milliseconds;
+  RunTime time;
+  EXPECT_EQ(time.told(), Nanoseconds(0));
+  EXPECT_TRUE(time.add(milliseconds(400))) << "the first one, cold";
+  EXPECT_NEAR(double(time.told().count()), 400e6, 4e6);
+  int changes = 0;
+  for (int n = 0; n < 1000; ++n) changes += time.add(milliseconds(40));
+  EXPECT_EQ(changes, 1) << "when it is less than one in a hundred";
+  EXPECT_NEAR(double(time.told().count()), 40e6, 0.4e6);
+  for (int n = 0; n < 100'000; ++n) changes += time.add(milliseconds(80));
+  EXPECT_EQ(changes, 2);
+  EXPECT_NEAR(double(time.told().count()), 80e6, 0.8e6);
 }
 
 }  // namespace

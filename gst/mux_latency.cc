@@ -27,9 +27,9 @@ void add(Sum& sum, GstPad* pad) {
   sum.minimum = std::max(sum.minimum, minimum);
   if (!GST_CLOCK_TIME_IS_VALID(maximum)) return;
   const CapsPtr caps(gst_pad_get_current_caps(pad));
-  const GstClockTime frame = frame_duration_of(caps.get());
-  // Frames without a duration may last for ever.
-  if (!GST_CLOCK_TIME_IS_VALID(frame)) return;
+  GstClockTime frame = frame_duration_of(caps.get());
+  // How long the frames last that may wait is not known, so nothing is claimed of them.
+  if (!GST_CLOCK_TIME_IS_VALID(frame)) frame = 0;
   GstClockTime queued = 0;
   GstClockTime all = 0;
   // What can't be counted is no limit.

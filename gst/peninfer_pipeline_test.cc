@@ -2,11 +2,14 @@
 //
 // peninfer between stock elements.
 #include <gst/app/gstappsink.h>
+#include <gst/app/gstappsrc.h>
+#include <gst/base/gstbasesink.h>
 #include <gst/gst.h>
 #include <gst/video/video.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <utility>
 #include <vector>
@@ -116,6 +119,56 @@ TEST(SimPlugin, GivenUpAndDown_WhenNothingIsBetween_ThenPixelsComeBack) {
       "t. ! queue ! appsink name=direct sync=false");
   ASSERT_EQ(got.samples.size(), 1u);
   EXPECT_NE(luma(got.samples[0].get(), 5, 5), luma(got.samples[0].get(), 120, 5));
+}
+
+TEST(SyncingSink, GivenALiveSourceWithoutAFrameRate_WhenAFrameWasInferred_ThenTheSinkWaitsForRuns) {
+  const GstPtr<GstElement> pipeline(GST_ELEMENT(gst_object_ref_sink(gst_parse_launch(
+      str_format("appsrc name=in is-live=true format=time do-timestamp=true min-latency=5000000 "
+                 "max-latency=5000000 caps=video/x-raw,format=NV12,width=128,height=128 ! "
+                 "peninfer name=infer model={} ! fakesink name=out sync=true",
+                 slow_model_folder().string())
+          .c_str(),
+      nullptr))));
+  const GstPtr<GstElement> in(gst_bin_get_by_name(GST_BIN(pipeline.get()), "in"));
+  const GstPtr<GstElement> infer(gst_bin_get_by_name(GST_BIN(pipeline.get()), "infer"));
+  const GstPtr<GstElement> out(gst_bin_get_by_name(GST_BIN(pipeline.get()), "out"));
+  const GstPtr<GstBus> bus(gst_element_get_bus(pipeline.get()));
+  ASSERT_NE(gst_element_set_state(pipeline.get(), GST_STATE_PLAYING), GST_STATE_CHANGE_FAILURE);
+  GstBuffer* frame = gst_buffer_new_allocate(nullptr, 128 * 128 * 3 / 2, nullptr);
+  gst_buffer_memset(frame, 0, 128, 128 * 128 * 3 / 2);
+  const auto begin = std::chrono::steady_clock::now();
+  ASSERT_EQ(gst_app_src_push_buffer(GST_APP_SRC(in.get()), frame), GST_FLOW_OK);
+  // As applications do, until the frame is there and peninfer has spoken, in either order.
+  guint64 rendered = 0;
+  bool told = false;
+  while (rendered == 0 || !told) {
+    const GstPtr<GstMessage> message(gst_bus_timed_pop_filtered(
+        bus.get(), 20 * GST_MSECOND,
+        static_cast<GstMessageType>(GST_MESSAGE_LATENCY | GST_MESSAGE_ERROR)));
+    if (message != nullptr) {
+      ASSERT_EQ(GST_MESSAGE_TYPE(message.get()), GST_MESSAGE_LATENCY);
+      gst_bin_recalculate_latency(GST_BIN(pipeline.get()));
+      told = told || GST_MESSAGE_SRC(message.get()) == GST_OBJECT(infer.get());
+    }
+    ASSERT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
+    GstStructure* raw = nullptr;
+    g_object_get(out.get(), "stats", &raw, nullptr);
+    const GstPtr<GstStructure> stats(raw);
+    gst_structure_get_uint64(raw, "rendered", &rendered);
+  }
+  const auto took = std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
+  const GstClockTime waits = gst_base_sink_get_latency(GST_BASE_SINK(out.get()));
+  EXPECT_GE(waits, 200 * GST_MSECOND) << "of the model whose run takes most of a second";
+  EXPECT_LE(double(waits), 1.02 * double(took) + 5e6);
+  const GstPtr<GstQuery> query(gst_query_new_latency());
+  ASSERT_TRUE(gst_element_query(pipeline.get(), query.get()));
+  gboolean live = FALSE;
+  GstClockTime minimum = 0, maximum = 0;
+  gst_query_parse_latency(query.get(), &live, &minimum, &maximum);
+  EXPECT_TRUE(live);
+  ASSERT_TRUE(GST_CLOCK_TIME_IS_VALID(maximum)) << "the source's limit is not lost";
+  EXPECT_GE(maximum, minimum);
+  gst_element_set_state(pipeline.get(), GST_STATE_NULL);
 }
 
 TEST(ModelInstance, GivenTwoElementsBehindATee_WhenTheyNameOneInstance_ThenBothInfer) {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <set>
 #include <string>
@@ -141,6 +142,34 @@ TEST_P(L05, GivenALiveUpstream_WhenAskedForLatency_ThenRunsAndHeldFramesAreTold)
   gst_harness_set_upstream_latency(harness_.get(), 10 * GST_MSECOND);
   // One worker: a run of up to one frame duration, and one to wait for it.
   EXPECT_EQ(gst_harness_query_latency(harness_.get()), (10 + 2 * 40) * GST_MSECOND);
+}
+
+TEST_P(L05, GivenALiveUpstreamWithoutAFrameRate_WhenAFrameWasInferred_ThenItsRunIsInTheLatency) {
+  play_to_hold({"queue-depth=4", "policy=latency"});
+  gst_harness_set_live(harness_.get(), TRUE);
+  gst_harness_set_upstream_latency(harness_.get(), 10 * GST_MSECOND);
+  std::string untimed = caps(formats().front());
+  untimed.replace(untimed.find("25/1"), 4, "0/1");
+  gst_harness_set_src_caps_str(harness_.get(), untimed.c_str());
+  BufferPtr frame = make_frame(pts(0));
+  latency_messages();
+  EXPECT_EQ(gst_harness_query_latency(harness_.get()), 10 * GST_MSECOND) << "nothing is known";
+  hold();
+  const auto begin = std::chrono::steady_clock::now();
+  ASSERT_EQ(gst_harness_push(harness_.get(), frame.release()), GST_FLOW_OK);
+  ASSERT_TRUE(eventually([&] { return stat("held") == 1u; }));
+  const auto submitted = std::chrono::steady_clock::now();
+  // A run takes as long as the device is held, and on `cpu` as long as the slow model does.
+  while (is_sim() && std::chrono::steady_clock::now() - submitted < std::chrono::milliseconds(60)) {
+    std::this_thread::yield();
+  }
+  let_go();
+  ASSERT_NE(BufferPtr(gst_harness_pull(harness_.get())), nullptr);
+  const auto took = std::chrono::steady_clock::now() - begin;
+  EXPECT_EQ(latency_messages(), 1) << "the pipeline is to ask again";
+  const GstClockTime added = gst_harness_query_latency(harness_.get()) - 10 * GST_MSECOND;
+  EXPECT_GE(added, 40 * GST_MSECOND);
+  EXPECT_LE(double(added), 1.02 * double(std::chrono::nanoseconds(took).count()));
 }
 
 TEST_P(L05, GivenCapsOfAnotherFrameRate_WhenTheyCome_ThenThePipelineIsToldToAskAgain) {

@@ -311,6 +311,31 @@ TEST_F(L05_Mux, GivenLiveAndFileSources_WhenAsked_ThenTheWaitIsInTheLatency) {
   EXPECT_EQ(gst_harness_query_latency(first_.get()), 120 * GST_MSECOND);
 }
 
+TEST_F(L05_Mux, GivenALiveSourceWithoutAFrameRate_WhenAsked_ThenItsMaximumIsPassedOn) {
+  for (const auto& [rate, maximum] :
+       {std::pair{"25/1", (70 + 3 * 40) * GST_MSECOND}, {"0/1", 70 * GST_MSECOND}}) {
+    make({{"max-wait", 30 * GST_MSECOND}, {"queue-depth", 3}});
+    gst_harness_set_upstream_latency(first_.get(), 70 * GST_MSECOND);
+    gst_pad_add_probe(
+        first_->srcpad, GST_PAD_PROBE_TYPE_QUERY_BOTH,
+        [](GstPad*, GstPadProbeInfo* info, gpointer) {
+          GstQuery* query = GST_PAD_PROBE_INFO_QUERY(info);
+          if (GST_QUERY_TYPE(query) != GST_QUERY_LATENCY) return GST_PAD_PROBE_OK;
+          gst_query_set_latency(query, TRUE, 70 * GST_MSECOND, 70 * GST_MSECOND);
+          return GST_PAD_PROBE_HANDLED;
+        },
+        nullptr, nullptr);
+    begin(first_, 64, rate);
+    const GstPtr<GstPad> pad(gst_element_get_static_pad(mux_.get(), "src"));
+    const GstPtr<GstQuery> query(gst_query_new_latency());
+    ASSERT_TRUE(gst_pad_query(pad.get(), query.get()));
+    GstClockTime minimum = 0, most = 0;
+    gst_query_parse_latency(query.get(), nullptr, &minimum, &most);
+    EXPECT_EQ(minimum, 100 * GST_MSECOND) << rate;
+    EXPECT_EQ(most, maximum) << rate;
+  }
+}
+
 TEST_F(L05_Mux, GivenASourceThatIsNotLive_WhenAsked_ThenNothingIsAdded) {
   make({{"max-wait", 30 * GST_MSECOND}});
   gst_harness_set_live(first_.get(), FALSE);
