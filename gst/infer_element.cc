@@ -42,6 +42,10 @@ void report(PenInfer* self, InferStream& stream, const char* operation, const Er
   post_error(GST_ELEMENT(self), device_name(self), operation, error);
 }
 
+void warn(PenInfer* self, const char* operation, const Error& error) {
+  post_warning(GST_ELEMENT(self), device_name(self), operation, error);
+}
+
 void fail_stream(PenInfer* self, InferStream& stream, const char* operation, const Error& error) {
   report(self, stream, operation, error);
   stream.end(GST_FLOW_ERROR);

@@ -54,6 +54,8 @@ class ObjectLock {
 };
 
 std::shared_ptr<InferStream> stream_of(PenInfer* self);
+/// Posts a warning, after which the element goes on.
+void warn(PenInfer* self, const char* operation, const Error& error);
 
 /// The configured device, `cpu` while the property holds nonsense (which READY refuses).
 DeviceId device_id(PenInfer* self);

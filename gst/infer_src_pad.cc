@@ -78,6 +78,9 @@ void src_loop(gpointer data) {
     return;
   }
   if (stream->take_run_time_change()) tell_latency(self);
+  if (const auto unusable = stream->take_unusable()) {
+    warn(self, "reading the model's output", *unusable);
+  }
   if (auto* frame = std::get_if<InferStream::Frame>(&*output)) {
     send_frame(self, *stream, std::move(*frame));
   } else if (auto* event = std::get_if<EventPtr>(&*output)) {

@@ -2,7 +2,7 @@
 //
 // peninfer's `stats` property:
 //
-//   penstock-stats, frames=(guint64), inferred=(guint64), objects=(guint64),
+//   penstock-stats, frames=(guint64), inferred=(guint64), unusable=(guint64), objects=(guint64),
 //   objects-kept=(guint64), objects-left-out=(guint64), streams=(guint), queue=(guint),
 //   held=(guint), held-max=(guint), residency-p50=(guint64)ns, residency-p99=(guint64)ns,
 //   preprocessors=(guint64), ledger=(GstValueList of penstock-ledger-row, class=(string),

@@ -212,6 +212,7 @@ Result<void> InferStream::conclude(Waiting& waiting, std::vector<Result<Inferenc
       }
       const StageTimes& times = (*result)->times;
       longest = std::max(longest, times.queue + times.preprocess + times.infer + times.decode);
+      if (!(*result)->unusable.empty()) note_unusable((*result)->unusable);
       own.push_back(std::move(**result));
     }
     if (running.count > 0 && run_time_.add(longest)) run_time_changed_ = true;
@@ -228,6 +229,16 @@ Result<void> InferStream::conclude(Waiting& waiting, std::vector<Result<Inferenc
     frame->analysed.push_back({running.place, std::move(running.task)});
   }
   return {};
+}
+
+void InferStream::note_unusable(const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  if (unusable_++ == 0) first_unusable_.emplace(ErrorKind::kInvalidArgument, why);
+}
+
+std::optional<Error> InferStream::take_unusable() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(first_unusable_, std::nullopt);
 }
 
 InferStream::Output InferStream::leave(Waiting waiting) {
@@ -372,6 +383,7 @@ InferStream::Stats InferStream::stats() const {
     const std::lock_guard lock(mutex_);
     stats.frames = frames_;
     stats.inferred = inferred_;
+    stats.unusable = unusable_;
     stats.streams = sources_.streams();
     stats.waiting = waiting_.size();
   }

@@ -71,6 +71,7 @@ class InferStream {
   struct Stats {
     guint64 frames = 0;    ///< Accepted, each frame of a container.
     guint64 inferred = 0;  ///< Left with a result.
+    guint64 unusable = 0;  ///< Results that said nothing, InferenceResult::unusable.
     guint64 objects = 0;   ///< Regions that were asked for, and what RegionCounts has beside.
     guint64 objects_kept = 0;
     guint64 objects_left_out = 0;
@@ -127,6 +128,8 @@ class InferStream {
   /// fail. From then on the stream can end, but not begin again.
   bool claim_failure();
   Stats stats() const;
+  /// Why the first result of the stream that said nothing did not; once.
+  std::optional<Error> take_unusable();
   /// Of a frame, from its submission to its result; zero before the first.
   Nanoseconds run_time() const { return run_time_.told(); }
   /// True once after run_time() has changed.
@@ -167,6 +170,7 @@ class InferStream {
   void drop_frames_until_pushable();
   void cancel(const Identity& identity, Generation generation);
   void retire(const Identity& identity);
+  void note_unusable(const std::string& why);
   Result<void> conclude(Waiting& waiting, std::vector<Result<InferenceResult>> results);
   Output leave(Waiting waiting);
 
@@ -195,6 +199,8 @@ class InferStream {
   guint64 links_before_ = 0;  ///< and as it was when the last output was taken.
   guint64 frames_ = 0;
   guint64 inferred_ = 0;
+  guint64 unusable_ = 0;
+  std::optional<Error> first_unusable_;
   InferSources sources_;
 };
 

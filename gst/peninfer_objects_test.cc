@@ -6,6 +6,7 @@
 #include <gst/check/gstharness.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <climits>
 #include <cstddef>
 #include <limits>
@@ -336,6 +337,44 @@ TEST_P(G02, GivenASegmenter_WhenObjectsAreLookedAt_ThenEachHasItsOwnMapOnTheDevi
 
 INSTANTIATE_TEST_SUITE_P(cpu, G02, Values("cpu"));
 INSTANTIATE_TEST_SUITE_P(sim, G02, Values("sim"));
+
+// ---- P04 ----
+
+class P04 : public ObjectFixture {};
+
+TEST_P(P04, GivenAFrameOfWhichTheModelSaysNothing_WhenInferred_ThenItIsCountedAndTheStreamGoesOn) {
+  // The mean of a black picture has length 0, and no direction. Square ones have no grey border.
+  play({reader(PictureReader::kMeanEmbedding)});
+  constexpr std::size_t kPixels = std::size_t{kFrameSide} * kFrameSide;
+  std::vector<std::byte> black(kPixels * 3 / 2, std::byte{128});
+  std::fill_n(black.begin(), kPixels, std::byte{16});
+  for (int frame = 0; frame < 3; ++frame) {
+    const BufferPtr dark = through(make_buffer(black, pts(2 * frame)));
+    ASSERT_NE(dark, nullptr);
+    ASSERT_NE(read_analysis(dark.get()), nullptr) << "it was looked at";
+    EXPECT_TRUE(read_analysis(dark.get())->result.embedding.empty());
+    const BufferPtr lit = through(make_frame(pts(2 * frame + 1)));
+    ASSERT_NE(lit, nullptr);
+    EXPECT_EQ(read_analysis(lit.get())->result.embedding.size(), 3u);
+  }
+  EXPECT_EQ(stat("inferred"), 6u);
+  EXPECT_EQ(stat("unusable"), 3u);
+  std::vector<std::string> warnings;
+  while (GstMessage* raw = gst_bus_pop(bus_.get())) {
+    const GstPtr<GstMessage> message(raw);
+    EXPECT_NE(GST_MESSAGE_TYPE(raw), GST_MESSAGE_ERROR);
+    if (GST_MESSAGE_TYPE(raw) != GST_MESSAGE_WARNING) continue;
+    GError* said = nullptr;
+    gst_message_parse_warning(raw, &said, nullptr);
+    warnings.emplace_back(said->message);
+    g_error_free(said);
+  }
+  ASSERT_EQ(warnings.size(), 1u) << "the others are in the stats";
+  EXPECT_NE(warnings[0].find("an embedding of length 0"), std::string::npos) << warnings[0];
+}
+
+INSTANTIATE_TEST_SUITE_P(cpu, P04, Values("cpu"));
+INSTANTIATE_TEST_SUITE_P(sim, P04, Values("sim"));
 
 }  // namespace
 }  // namespace penstock::gst

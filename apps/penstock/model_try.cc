@@ -113,7 +113,11 @@ Result<InferenceResult> infer(const Manifest& manifest, const TryOptions& option
                     .submit({.frame = frame, .roi = {}, .source = {"picture"}, .generation = 0},
                             WhenFull::kWait);
   if (!future) return std::unexpected(std::move(future).error());
-  return future->get();
+  auto result = future->get();
+  if (result && !result->unusable.empty()) {
+    return fail(ErrorKind::kInvalidArgument, result->unusable);
+  }
+  return result;
 }
 
 struct Flags {

@@ -43,6 +43,7 @@ struct InferenceRequest {
 struct InferenceResult : Findings {
   DeviceFindings device;
   StageTimes times;
+  std::string unusable;  ///< As Decoded's; the findings are empty then.
 };
 
 /// Runs requests; one per worker thread, used by that thread only.

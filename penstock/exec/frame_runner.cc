@@ -129,6 +129,7 @@ class FrameRunner final : public BatchRunner {
       InferenceResult& result = *results[item.index];
       result.device = std::move(decoded_item->device);
       result.device.letterbox = item.frame.letterbox;
+      result.unusable = std::move(decoded_item->unusable);
       static_cast<Findings&>(result) =
           to_findings(*std::move(decoded_item), item.frame.letterbox, stage_.manifest.labels);
       decode_begun = stage_.clock->now();

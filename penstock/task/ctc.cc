@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -60,9 +61,11 @@ struct TextModel {
   float threshold = 0;
 };
 
-/// Fills `line` from its start; places that no character takes have class -1.
-Result<void> read_line(std::span<const float> values, const TextModel& model,
-                       const std::string& name, std::span<ClassRecord> line) {
+constexpr std::int32_t kNoCharacter = -1;
+constexpr std::int32_t kUnusable = -2;  ///< In the first place: a step has no finite score.
+
+/// Fills `line` from its start; places that no character takes have kNoCharacter.
+void read_line(std::span<const float> values, const TextModel& model, std::span<ClassRecord> line) {
   std::size_t count = 0;
   double sum = 0;
   std::int32_t before = kBlank;
@@ -70,8 +73,8 @@ Result<void> read_line(std::span<const float> values, const TextModel& model,
     const auto scores = values.subspan(step * model.labels, model.labels);
     const std::int32_t best = best_of(scores);
     if (best < 0) {
-      return fail(ErrorKind::kInvalidArgument,
-                  str_format("output '{}': step {} has no finite score", name, step));
+      std::ranges::fill(line, ClassRecord{.class_id = kUnusable, .score = 0});
+      return;
     }
     if (best != kBlank && best != before) {
       const float score =
@@ -84,8 +87,7 @@ Result<void> read_line(std::span<const float> values, const TextModel& model,
   if (count > 0 && !(sum / static_cast<double>(count) >= static_cast<double>(model.threshold))) {
     count = 0;
   }
-  for (ClassRecord& record : line.subspan(count)) record = {.class_id = -1, .score = 0};
-  return {};
+  std::ranges::fill(line.subspan(count), ClassRecord{.class_id = kNoCharacter, .score = 0});
 }
 
 class CtcDecoder final : public OutputDecoder {
@@ -105,10 +107,10 @@ class CtcDecoder final : public OutputDecoder {
     const StorageRegion records{*storage, 0, steps * sizeof(ClassRecord)};
     auto fence = device.submit(
         {*storage, tensor.data.storage}, {tensor.ready},
-        [region = tensor.data, shape = tensor.shape, name = tensor.name, item, records, steps,
+        [region = tensor.data, shape = tensor.shape, item, records, steps,
          model = model_](const Access& access) -> Result<void> {
           std::vector<ClassRecord> line(steps);
-          PENSTOCK_TRY(read_line(item_of<float>(access, region, shape, item), model, name, line));
+          read_line(item_of<float>(access, region, shape, item), model, line);
           std::memcpy(access.bytes(records).data(), line.data(), steps * sizeof(ClassRecord));
           return {};
         });
@@ -118,6 +120,11 @@ class CtcDecoder final : public OutputDecoder {
     decoded.characters.resize(steps);
     PENSTOCK_TRY(device.read_back(std::as_writable_bytes(std::span(decoded.characters)), records,
                                   {*fence}, TransferPurpose::kMetadata));
+    if (decoded.characters.front().class_id == kUnusable) {
+      Decoded none;
+      none.unusable = str_format("output '{}': a step has no finite score", tensor.name);
+      return none;
+    }
     std::erase_if(decoded.characters,
                   [](const ClassRecord& record) { return record.class_id < 0; });
     return decoded;

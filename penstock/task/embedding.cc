@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -29,29 +30,27 @@ Result<std::size_t> count_values(const Shape& shape) {
   return static_cast<std::size_t>(shape[1]);
 }
 
-Result<void> copy_embedding(std::span<const float> from, std::span<float> to, bool normalise,
-                            const std::string& name) {
+/// In the place of the first value of a vector that can't be used; every other is finite.
+constexpr float kNotFinite = std::numeric_limits<float>::quiet_NaN();
+constexpr float kNoLength = std::numeric_limits<float>::infinity();
+
+void copy_embedding(std::span<const float> from, std::span<float> to, bool normalise) {
+  std::memcpy(to.data(), from.data(), from.size_bytes());
+  if (!std::ranges::all_of(from, [](float value) { return std::isfinite(value); })) {
+    to[0] = kNotFinite;
+    return;
+  }
+  if (!normalise) return;
   double square = 0;  // of floats, at most 65536 of them: no overflow
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    if (!std::isfinite(from[i])) {
-      return fail(ErrorKind::kInvalidArgument,
-                  str_format("output '{}': value {} of the embedding is {}", name, i, from[i]));
-    }
-    square += static_cast<double>(from[i]) * static_cast<double>(from[i]);
-  }
-  if (!normalise) {
-    std::memcpy(to.data(), from.data(), from.size_bytes());
-    return {};
-  }
+  for (const float value : from) square += static_cast<double>(value) * static_cast<double>(value);
   const double length = std::sqrt(square);
   if (!(length > 0)) {
-    return fail(ErrorKind::kInvalidArgument,
-                str_format("output '{}': an embedding of length 0 can't be normalised", name));
+    to[0] = kNoLength;
+    return;
   }
   for (std::size_t i = 0; i < from.size(); ++i) {
     to[i] = static_cast<float>(static_cast<double>(from[i]) / length);
   }
-  return {};
 }
 
 class EmbeddingDecoder final : public OutputDecoder {
@@ -69,21 +68,28 @@ class EmbeddingDecoder final : public OutputDecoder {
     auto storage = device.allocate(*count * sizeof(float));
     if (!storage) return std::unexpected(std::move(storage).error());
     const StorageRegion vector{*storage, 0, *count * sizeof(float)};
-    auto fence =
-        device.submit({*storage, tensor.data.storage}, {tensor.ready},
-                      [region = tensor.data, shape = tensor.shape, name = tensor.name, item, vector,
-                       normalise = normalise_](const Access& access) -> Result<void> {
-                        const auto values = item_of<float>(access, region, shape, item);
-                        auto* to = reinterpret_cast<float*>(access.bytes(vector).data());
-                        return copy_embedding(values, {to, values.size()}, normalise, name);
-                      });
+    auto fence = device.submit({*storage, tensor.data.storage}, {tensor.ready},
+                               [region = tensor.data, shape = tensor.shape, item, vector,
+                                normalise = normalise_](const Access& access) -> Result<void> {
+                                 const auto values = item_of<float>(access, region, shape, item);
+                                 auto* to = reinterpret_cast<float*>(access.bytes(vector).data());
+                                 copy_embedding(values, {to, values.size()}, normalise);
+                                 return {};
+                               });
     if (!fence) return std::unexpected(std::move(fence).error());
 
     Decoded decoded;
     decoded.embedding.resize(*count);
     PENSTOCK_TRY(device.read_back(std::as_writable_bytes(std::span(decoded.embedding)), vector,
                                   {*fence}, TransferPurpose::kMetadata));
-    return decoded;
+    const float first = decoded.embedding.front();
+    if (std::isfinite(first)) return decoded;
+    Decoded none;
+    none.unusable =
+        std::isnan(first)
+            ? str_format("output '{}': a value of the embedding is not finite", tensor.name)
+            : str_format("output '{}': an embedding of length 0 can't be normalised", tensor.name);
+    return none;
   }
 
  private:

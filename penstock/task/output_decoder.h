@@ -73,6 +73,9 @@ struct Decoded {
   std::vector<float> embedding{};
   std::vector<TensorRecord> tensors{};
   DeviceFindings device{};
+  /// Why the outputs say nothing of the picture, with the tensor's name: numbers that are none
+  /// where nothing else is to go by. Then nothing else is there.
+  std::string unusable{};
 };
 
 struct DecodeOptions {

@@ -199,6 +199,9 @@ void count_pixels(std::span<const std::uint8_t> classes, const MapLayout& map, c
   std::copy_n(sums.begin(), counts.size(), counts.begin());
 }
 
+/// In the first count's place, which is at most kMaxMapPixels: a pixel has no finite score.
+constexpr std::uint32_t kUnusable = std::numeric_limits<std::uint32_t>::max();
+
 class SemanticDecoder final : public OutputDecoder {
  public:
   SemanticDecoder(const MapModel& model, DataType type) : model_(model), type_(type) {}
@@ -224,10 +227,14 @@ class SemanticDecoder final : public OutputDecoder {
          counts](const Access& access) -> Result<void> {
           const auto bytes = access.bytes(pixels);
           const std::span classes(reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size());
-          PENSTOCK_TRY(classify(access, source, model, map, classes));
-          const auto sums = access.bytes(counts);
-          count_pixels(classes, map, window,
-                       {reinterpret_cast<std::uint32_t*>(sums.data()), map.classes});
+          const auto usable = classify(access, source, model, map, classes);
+          if (!usable) return std::unexpected(usable.error());
+          auto* sums = reinterpret_cast<std::uint32_t*>(access.bytes(counts).data());
+          if (*usable) {
+            count_pixels(classes, map, window, {sums, map.classes});
+          } else {
+            sums[0] = kUnusable;
+          }
           return {};
         });
     if (!fence) return std::unexpected(std::move(fence).error());
@@ -236,6 +243,11 @@ class SemanticDecoder final : public OutputDecoder {
     decoded.class_pixels.resize(map->classes);
     PENSTOCK_TRY(device.read_back(std::as_writable_bytes(std::span(decoded.class_pixels)), counts,
                                   {*fence}, TransferPurpose::kMetadata));
+    if (decoded.class_pixels.front() == kUnusable) {
+      Decoded none;
+      none.unusable = str_format("output '{}': a pixel has no finite score", tensor.name);
+      return none;
+    }
     decoded.device.class_map = Tensor{
         .name = "class_map",
         .type = DataType::kUint8,
@@ -255,15 +267,13 @@ class SemanticDecoder final : public OutputDecoder {
     int item;
   };
 
-  static Result<void> classify(const Access& access, const Source& source, const MapModel& model,
+  /// False when a pixel has no finite score; kInvalidArgument for a number that is no class.
+  static Result<bool> classify(const Access& access, const Source& source, const MapModel& model,
                                const MapLayout& map, std::span<std::uint8_t> classes) {
     if (map.channels > 0) {
       const auto scores = item_of<float>(access, source.region, source.shape, source.item);
-      const bool all_finite = map.channels == 1 ? take_foreground(scores, model, classes)
-                                                : take_best(scores, map, classes);
-      if (all_finite) return {};
-      return fail(ErrorKind::kInvalidArgument,
-                  str_format("output '{}': a pixel has no finite score", source.name));
+      return map.channels == 1 ? take_foreground(scores, model, classes)
+                               : take_best(scores, map, classes);
     }
     const auto wrong =
         source.type == DataType::kInt64
@@ -271,7 +281,7 @@ class SemanticDecoder final : public OutputDecoder {
                            map, classes)
             : take_numbers(item_of<std::int32_t>(access, source.region, source.shape, source.item),
                            map, classes);
-    if (!wrong) return {};
+    if (!wrong) return true;
     return fail(ErrorKind::kInvalidArgument,
                 str_format("output '{}': class number {} is not within 0..{}", source.name, *wrong,
                            map.classes - 1));

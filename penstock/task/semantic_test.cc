@@ -69,13 +69,16 @@ TEST_P(P02, GivenABatch_WhenItem1IsSegmented_ThenItsPixelsAreRead) {
   EXPECT_THAT(map_of(*decoded), ElementsAre(2, 0));
 }
 
-TEST_P(P02, GivenAPixelWithoutAFiniteScore_WhenSegmented_ThenTheTensorIsNamed) {
+TEST_P(P02, GivenAPixelWithoutAFiniteScore_WhenSegmented_ThenTheMapIsUnusable) {
   const auto expect_refused = [&](const Output& output, int labels) {
     Manifest manifest = manifest_of("semantic-segmentation", {output}, labels);
     for (const ScoreKind kind : {ScoreKind::kProbabilities, ScoreKind::kLogits}) {
       manifest.scores = kind;
-      EXPECT_THAT(message_of(decode(manifest, {output})),
-                  HasSubstr("output 'out1': a pixel has no finite score"));
+      const auto decoded = decode(manifest, {output});
+      ASSERT_TRUE(decoded) << message_of(decoded);
+      EXPECT_EQ(decoded->unusable, "output 'out1': a pixel has no finite score");
+      EXPECT_TRUE(decoded->class_pixels.empty());
+      EXPECT_FALSE(decoded->device.class_map);
     }
   };
   expect_refused(floats({1, 3, 1, 2}, {0.1f, kNan, 0, kInf, 0, -kInf}), 3);

@@ -45,14 +45,14 @@ Result<std::unique_ptr<OutputDecoder>> create_classification_decoder(const Manif
 /// read back. Of equal scores the lower class wins, NaN and infinities never do. Which axis holds
 /// the classes is told by the labels, or by the output's layout in the manifest; kInvalidArgument
 /// where neither decides. A model with one channel has no labels or two (rest and foreground): a
-/// pixel is foreground, class 1, where its probability is >= the threshold. At decode
-/// kInvalidArgument names the tensor: a pixel without any finite score (of one channel: whose only
-/// score is NaN or infinite), a class number that the labels don't have.
+/// pixel is foreground, class 1, where its probability is >= the threshold. Unusable is a map with
+/// a pixel without any finite score (of one channel: whose only score is NaN or infinite). At
+/// decode kInvalidArgument names the tensor: a class number that the labels don't have.
 Result<std::unique_ptr<OutputDecoder>> create_semantic_decoder(const Manifest& manifest,
                                                                const DecodeOptions& options);
 
-/// At most 256 KiB (kExhausted). At decode kInvalidArgument names the tensor: a value that is not
-/// finite, or a vector of length 0 that is to be normalised.
+/// At most 256 KiB (kExhausted). Unusable is a vector with a value that is not finite, or of length
+/// 0 that is to be normalised.
 Result<std::unique_ptr<OutputDecoder>> create_embedding_decoder(const Manifest& manifest,
                                                                 const DecodeOptions& options);
 
@@ -67,8 +67,7 @@ Result<std::unique_ptr<OutputDecoder>> create_raw_decoder(const Manifest& manife
 /// A line of text by greedy CTC: the best class of each step, of equal ones the lower; repeats
 /// count once, then class 0, the blank, goes. A character's score is its class's probability in the
 /// first of its steps, and the line has none whose mean is below the threshold. Labels are the
-/// characters, one a class. At decode kInvalidArgument names the tensor: a step without any finite
-/// score.
+/// characters, one a class. A line with a step without any finite score is unusable.
 Result<std::unique_ptr<OutputDecoder>> create_ctc_decoder(const Manifest& manifest,
                                                           const DecodeOptions& options);
 

@@ -163,17 +163,29 @@ TEST_P(P02, GivenAnEmbedding_WhenDecoded_ThenItIsNormalisedWhereTheManifestSaysS
   }
 }
 
-TEST_P(P02, GivenAnEmbeddingThatIsNone_WhenDecoded_ThenTheTensorIsNamed) {
-  for (const float wrong : {kNan, kInf}) {
+TEST_P(P02, GivenAnEmbeddingThatIsNone_WhenDecoded_ThenItIsUnusable) {
+  for (const float wrong : {kNan, kInf, -kInf}) {
     const std::vector<Output> outputs{floats({1, 3}, {1, 2, wrong})};
-    EXPECT_THAT(message_of(decode(manifest_of("embedding", outputs, 0), outputs)),
-                HasSubstr("output 'out1': value 2 of the embedding is"));
+    for (const bool normalise : {false, true}) {
+      Manifest manifest = manifest_of("embedding", outputs, 0);
+      manifest.normalise = normalise;
+      const auto decoded = decode(manifest, outputs);
+      ASSERT_TRUE(decoded) << message_of(decoded);
+      EXPECT_EQ(decoded->unusable, "output 'out1': a value of the embedding is not finite");
+      EXPECT_TRUE(decoded->embedding.empty());
+    }
   }
   const std::vector<Output> zero{floats({1, 3}, {0, 0, 0})};
   Manifest manifest = manifest_of("embedding", zero, 0);
-  EXPECT_TRUE(decode(manifest, zero));
+  auto decoded = decode(manifest, zero);
+  ASSERT_TRUE(decoded) << message_of(decoded);
+  EXPECT_EQ(decoded->unusable, "");
+  EXPECT_THAT(decoded->embedding, ElementsAre(0, 0, 0));
   manifest.normalise = true;
-  EXPECT_THAT(message_of(decode(manifest, zero)), HasSubstr("'out1': an embedding of length 0"));
+  decoded = decode(manifest, zero);
+  ASSERT_TRUE(decoded) << message_of(decoded);
+  EXPECT_EQ(decoded->unusable, "output 'out1': an embedding of length 0 can't be normalised");
+  EXPECT_TRUE(decoded->embedding.empty());
 }
 
 // ---- raw ----
