@@ -13,9 +13,10 @@ namespace {
 GstElement* make_test(const TestPattern& test) {
   const std::string frames =
       test.frames > 0 ? str_format(" num-buffers={}", test.frames) : std::string();
+  // By name: a description that ends in bare caps loses them.
   return gst_parse_bin_from_description(
-      str_format("videotestsrc name=source pattern={} is-live={}{} ! video/x-raw,format=I420,"
-                 "width={},height={},framerate={}/1",
+      str_format("videotestsrc name=source pattern={} is-live={}{} ! capsfilter "
+                 "caps=video/x-raw,format=I420,width={},height={},framerate={}/1",
                  test.pattern, test.live, frames, test.width, test.height, test.rate)
           .c_str(),
       TRUE, nullptr);

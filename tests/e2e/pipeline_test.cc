@@ -32,8 +32,8 @@ TEST_F(PipelineTest, GivenTwoFilesAndATestPattern_WhenRun_ThenEachHasItsFramesAn
   write_pipeline(str_format("sources:\n"
                             "  - {{name: one, file: {}}}\n"
                             "  - {{name: two, file: {}}}\n"
-                            "  - {{name: three, test: {{width: 192, height: 192, frames: 10, "
-                            "live: false}}}}\n",
+                            "  - {{name: three, test: {{width: 128, height: 96, rate: 50, "
+                            "frames: 10, live: false}}}}\n",
                             clip_, clip_),
                  str_format("  video: \"{}/{{source}}.mp4\"\n", folder_.string()));
   const Ended ended = run_penstock({"run", yaml_});
@@ -42,7 +42,10 @@ TEST_F(PipelineTest, GivenTwoFilesAndATestPattern_WhenRun_ThenEachHasItsFramesAn
   EXPECT_EQ(lines.size(), 3u);
   expect_squares(lines["one"]);
   expect_squares(lines["two"]);
-  EXPECT_EQ(lines["three"].size(), 10u);
+  ASSERT_EQ(lines["three"].size(), 10u);
+  EXPECT_EQ(lines["three"][9].width, 128);
+  EXPECT_EQ(lines["three"][9].height, 96);
+  EXPECT_EQ(lines["three"][9].pts_ns, 9 * 20'000'000LL);
   for (const auto& [name, frames] :
        {std::pair{"one", kFrames}, std::pair{"two", kFrames}, std::pair{"three", 10}}) {
     const Decoded decoded = decode_file(folder_ / (std::string(name) + ".mp4"));
