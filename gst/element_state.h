@@ -5,16 +5,17 @@
 
 #include <gst/gst.h>
 
+#include <functional>
+
 namespace penstock::gst {
 
 /// Flags of such a property.
 inline constexpr auto kReadyProperty =
     static_cast<GParamFlags>(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_READY);
 
-/// Above READY, or on the way there. Needs the element's object lock.
-bool is_running(GstElement* element);
-
-/// Says that the property stays as it is, since the element runs.
-void warn_unchanged(GstElement* element, const GParamSpec* property);
+/// What set_property() of such properties does: under the object lock calls `set`, which answers
+/// false to an id that it does not know; a running element keeps what it has, and that is said.
+void set_in_ready(GstElement* element, guint id, GParamSpec* property,
+                  const std::function<bool()>& set);
 
 }  // namespace penstock::gst

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "gst/caps_refusal.h"
 #include "gst/container_caps.h"
 #include "gst/gst_ptr.h"
 #include "gst/infer_element.h"
@@ -14,25 +15,23 @@
 namespace penstock::gst {
 namespace {
 
-/// Caps are sticky: refused ones come again with every frame, and are said once. Frames that were
-/// taken before still leave.
+/// Takes nothing more, and says why; frames that were taken before still leave.
 void refuse(PenInfer* self, InferStream& stream, const char* operation, const Error& error) {
   report(self, stream, operation, error);
   self->core->refused = true;
 }
 
-/// Sees caps events before the pad's own check, which asks ACCEPT_CAPS and on refusal says no more
-/// than "not-negotiated". Here the refusal gets its reason.
-GstPadProbeReturn name_refused_caps(GstPad*, GstPadProbeInfo* info, gpointer user_data) {
-  auto* self = PEN_INFER(user_data);
-  GstEvent* event = GST_PAD_PROBE_INFO_EVENT(info);
-  if (GST_EVENT_TYPE(event) != GST_EVENT_CAPS) return GST_PAD_PROBE_OK;
-  GstCaps* caps = nullptr;
-  gst_event_parse_caps(event, &caps);
-  const auto accepted = accept_input(caps, device_id(self));
-  const auto stream = stream_of(self);
-  if (!accepted && stream != nullptr) refuse(self, *stream, "negotiating caps", accepted.error());
-  return GST_PAD_PROBE_OK;
+CapsRefusal refusal_of(PenInfer* self) {
+  return {.accept = [self](const GstCaps* caps) -> Result<void> {
+            PENSTOCK_TRY(accept_input(caps, device_id(self)));
+            return {};
+          },
+          .refuse =
+              [self](const Error& error) {
+                if (const auto stream = stream_of(self)) {
+                  refuse(self, *stream, "negotiating caps", error);
+                }
+              }};
 }
 
 GstFlowReturn sink_chain(GstPad*, GstObject* parent, GstBuffer* raw) {
@@ -95,7 +94,7 @@ GstFlowReturn sink_event(GstPad* pad, GstObject* parent, GstEvent* raw) {
       GstCaps* caps = nullptr;
       gst_event_parse_caps(raw, &caps);
       auto accepted = accept_input(caps, device_id(self));
-      if (!accepted) return GST_FLOW_NOT_NEGOTIATED;  // Said by name_refused_caps().
+      if (!accepted) return GST_FLOW_NOT_NEGOTIATED;  // Said by refusal_of().
       set_format(self, *std::move(accepted));
       break;
     }
@@ -149,7 +148,7 @@ GstPad* new_sink_pad(PenInfer* self, GstStaticPadTemplate* pad_template) {
   gst_pad_set_event_full_function(pad, sink_event);
   gst_pad_set_query_function(pad, sink_query);
   gst_pad_set_activatemode_function(pad, sink_activate_mode);
-  gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, name_refused_caps, self, nullptr);
+  name_refused_caps(pad, refusal_of(self));
   return pad;
 }
 

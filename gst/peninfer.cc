@@ -130,15 +130,8 @@ GstStateChangeReturn change_state(GstElement* element, GstStateChange transition
 
 void set_property(GObject* object, guint id, const GValue* value, GParamSpec* spec) {
   auto* self = PEN_INFER(object);
-  GST_OBJECT_LOCK(self);
-  if (is_running(GST_ELEMENT(self))) {
-    GST_OBJECT_UNLOCK(self);
-    warn_unchanged(GST_ELEMENT(self), spec);
-    return;
-  }
-  const bool known = set_config_property(self->core->config, id, value);
-  GST_OBJECT_UNLOCK(self);
-  if (!known) G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
+  set_in_ready(GST_ELEMENT(self), id, spec,
+               [&] { return set_config_property(self->core->config, id, value); });
 }
 
 void get_property(GObject* object, guint id, GValue* value, GParamSpec* spec) {

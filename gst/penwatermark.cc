@@ -8,6 +8,7 @@
 
 #include "gst/allocation.h"
 #include "gst/bus_error.h"
+#include "gst/caps_refusal.h"
 #include "gst/device_choice.h"
 #include "gst/element_clock.h"
 #include "gst/element_state.h"
@@ -141,19 +142,17 @@ GstStateChangeReturn change_state(GstElement* element, GstStateChange transition
   return GST_ELEMENT_CLASS(pen_watermark_parent_class)->change_state(element, transition);
 }
 
-/// Sees caps events before the pad's own check, which on refusal says no more than
-/// "not-negotiated". Caps are sticky: refused ones come again with every frame, and are said once.
-GstPadProbeReturn name_refused_caps(GstPad*, GstPadProbeInfo* info, gpointer user_data) {
-  auto* self = PEN_WATERMARK(user_data);
-  GstEvent* event = GST_PAD_PROBE_INFO_EVENT(info);
-  if (GST_EVENT_TYPE(event) != GST_EVENT_CAPS) return GST_PAD_PROBE_OK;
-  GstCaps* caps = nullptr;
-  gst_event_parse_caps(event, &caps);
-  const auto accepted = accept_watermark_caps(caps, device_id(self));
-  if (accepted || stream_of(self) == nullptr || self->core->refused) return GST_PAD_PROBE_OK;
-  self->core->refused = true;
-  report(self, "negotiating caps", accepted.error());
-  return GST_PAD_PROBE_OK;
+CapsRefusal refusal_of(PenWatermark* self) {
+  return {.accept = [self](const GstCaps* caps) -> Result<void> {
+            PENSTOCK_TRY(accept_watermark_caps(caps, device_id(self)));
+            return {};
+          },
+          .refuse =
+              [self](const Error& error) {
+                if (stream_of(self) == nullptr || self->core->refused) return;
+                self->core->refused = true;
+                report(self, "negotiating caps", error);
+              }};
 }
 
 GstCaps* transform_caps(GstBaseTransform* base, GstPadDirection direction, GstCaps* caps,
@@ -174,7 +173,7 @@ gboolean set_caps(GstBaseTransform* base, GstCaps* in, GstCaps*) {
   auto* self = PEN_WATERMARK(base);
   const auto stream = stream_of(self);
   const auto format = accept_watermark_caps(in, device_id(self));
-  if (stream == nullptr || !format) return FALSE;  // Said by name_refused_caps().
+  if (stream == nullptr || !format) return FALSE;  // Said by refusal_of().
   if (const auto set = stream->set_format(*format, self->core->style); !set) {
     report(self, "negotiating caps", set.error());
     return FALSE;
@@ -245,12 +244,8 @@ GstStructure* make_stats(const WatermarkStream* stream) {
 
 void set_property(GObject* object, guint id, const GValue* value, GParamSpec* spec) {
   auto* self = PEN_WATERMARK(object);
-  GST_OBJECT_LOCK(self);
-  const bool running = is_running(GST_ELEMENT(self));
-  const bool known = running || set_watermark_property(self->core->config, id, value);
-  GST_OBJECT_UNLOCK(self);
-  if (running) warn_unchanged(GST_ELEMENT(self), spec);
-  if (!known) G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
+  set_in_ready(GST_ELEMENT(self), id, spec,
+               [&] { return set_watermark_property(self->core->config, id, value); });
 }
 
 void get_property(GObject* object, guint id, GValue* value, GParamSpec* spec) {
@@ -308,6 +303,5 @@ static void pen_watermark_class_init(PenWatermarkClass* klass) {
 
 static void pen_watermark_init(PenWatermark* self) {
   self->core = new WatermarkCore;
-  gst_pad_add_probe(GST_BASE_TRANSFORM_SINK_PAD(self), GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM,
-                    name_refused_caps, self, nullptr);
+  name_refused_caps(GST_BASE_TRANSFORM_SINK_PAD(self), refusal_of(self));
 }

@@ -143,33 +143,24 @@ std::string text_of(const GValue* value) {
   return text == nullptr ? "" : text;
 }
 
+bool set_option(ZoneCore& core, guint id, const GValue* value) {
+  switch (id) {
+    case kZones:
+      return core.zones = text_of(value), true;
+    case kLines:
+      return core.lines = text_of(value), true;
+    case kForgetAfter:
+      return core.forget_after = g_value_get_uint64(value), true;
+    case kPostMessages:
+      return core.post_messages = g_value_get_boolean(value) != FALSE, true;
+    default:
+      return false;
+  }
+}
+
 void set_property(GObject* object, guint id, const GValue* value, GParamSpec* spec) {
   auto* self = PEN_ZONE(object);
-  ZoneCore& core = *self->core;
-  GST_OBJECT_LOCK(self);
-  const bool running = is_running(GST_ELEMENT(self));
-  bool known = true;
-  if (!running) {
-    switch (id) {
-      case kZones:
-        core.zones = text_of(value);
-        break;
-      case kLines:
-        core.lines = text_of(value);
-        break;
-      case kForgetAfter:
-        core.forget_after = g_value_get_uint64(value);
-        break;
-      case kPostMessages:
-        core.post_messages = g_value_get_boolean(value) != FALSE;
-        break;
-      default:
-        known = false;
-    }
-  }
-  GST_OBJECT_UNLOCK(self);
-  if (running) warn_unchanged(GST_ELEMENT(self), spec);
-  if (!known) G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
+  set_in_ready(GST_ELEMENT(self), id, spec, [&] { return set_option(*self->core, id, value); });
 }
 
 void get_property(GObject* object, guint id, GValue* value, GParamSpec* spec) {
