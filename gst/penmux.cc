@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "gst/allocation.h"
 #include "gst/batch_container.h"
@@ -37,7 +38,8 @@ struct MuxCore {
   StreamMux::Key next_key = 0;          // (O) Never used again, as names may be.
   guint pads = 0;                       // (O)
   std::shared_ptr<StreamMux> mux;       // (O)
-  CapsPtr caps;                         // The source pad's task: as last sent.
+  /// The source pad's task: of the streams, in their order, as last sent. Empty: nothing was.
+  std::vector<CapsPtr> sent_caps;
 };
 
 enum Property : guint { kMaxWait = 1, kQueueDepth, kMaxStreams, kStayOpen, kStats };
@@ -108,12 +110,12 @@ GstFlowReturn sink_event(GstPad* pad, GstObject* parent, GstEvent* raw) {
 }
 
 /// Downstream holds so many frames of each stream as it holds containers.
-guint held_downstream(PenMux* self, GstCaps* caps) {
+guint held_by_peer(GstPad* srcpad, GstCaps* caps) {
   ContainerStream stream;
   stream.sticky.emplace_back(gst_event_new_caps(caps));
   const CapsPtr container = container_caps({&stream, 1});
   const GstPtr<GstQuery> query(gst_query_new_allocation(container.get(), FALSE));
-  if (!gst_pad_peer_query(self->srcpad, query.get())) return 0;
+  if (!gst_pad_peer_query(srcpad, query.get())) return 0;
   guint most = 0;
   for (guint i = 0; i < gst_query_get_n_allocation_pools(query.get()); ++i) {
     guint minimum = 0;
@@ -123,10 +125,33 @@ guint held_downstream(PenMux* self, GstCaps* caps) {
   return most;
 }
 
-gboolean answer_allocation(PenMux* self, GstQuery* query) {
+/// Of the stream of `pad`, as far as that can be known now. The source pad's task asks, since the
+/// answer has its place between the containers: a stream that waited there would keep all others'
+/// frames back, and no flush of it could end that.
+guint held_downstream(PenMux* self, GstPad* pad, GstCaps* caps) {
+  const auto mux = mux_of(self);
+  if (mux == nullptr) return 0;
+  struct Asked {
+    GstPtr<GstPad> srcpad;
+    CapsPtr caps;
+    guint held = 0;
+  };
+  auto asked = std::make_shared<Asked>();
+  asked->srcpad.reset(GST_PAD(gst_object_ref(self->srcpad)));
+  asked->caps.reset(gst_caps_ref(caps));
+  const GstFlowReturn flow = mux->ask(
+      key_of(pad), [asked] { asked->held = held_by_peer(asked->srcpad.get(), asked->caps.get()); });
+  if (flow == GST_FLOW_OK) return asked->held;
+  // Upstream asks again when the stream goes on.
+  if (GST_PAD_IS_FLUSHING(pad)) gst_pad_push_event(pad, gst_event_new_reconfigure());
+  return 0;
+}
+
+gboolean answer_allocation(PenMux* self, GstPad* pad, GstQuery* query) {
   GstCaps* caps = nullptr;
   gst_query_parse_allocation(query, &caps, nullptr);
   if (caps == nullptr || gst_caps_get_size(caps) == 0) return FALSE;
+  const guint behind = held_downstream(self, pad, caps);
   GST_OBJECT_LOCK(self);
   // And one in the container that is being pushed, and one whose thread waits for its place.
   const guint own = self->core->queue_depth + 2;
@@ -135,14 +160,13 @@ gboolean answer_allocation(PenMux* self, GstQuery* query) {
                                                  GST_CAPS_FEATURE_MEMORY_SYSTEM_MEMORY);
   // Frames go on as they are, and whoever takes containers reads the frames' own layout.
   gst_query_add_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr);
-  add_held_frames(query, own + held_downstream(self, caps),
-                  system ? DeviceKind::kCpu : DeviceKind::kSim);
+  add_held_frames(query, own + behind, system ? DeviceKind::kCpu : DeviceKind::kSim);
   return TRUE;
 }
 
 gboolean sink_query(GstPad* pad, GstObject* parent, GstQuery* query) {
   if (GST_QUERY_TYPE(query) == GST_QUERY_ALLOCATION) {
-    return answer_allocation(PEN_MUX(parent), query);
+    return answer_allocation(PEN_MUX(parent), pad, query);
   }
   // Others, serialized or not, are of a stream, and the source pad knows containers.
   if (GST_QUERY_IS_SERIALIZED(query)) return FALSE;
@@ -151,21 +175,32 @@ gboolean sink_query(GstPad* pad, GstObject* parent, GstQuery* query) {
 
 // The source pad.
 
+bool is_as_sent(const std::vector<CapsPtr>& sent, const StreamMux::Container& container) {
+  return std::ranges::equal(sent, container.streams,
+                            [](const CapsPtr& caps, const ContainerStream& stream) {
+                              return gst_caps_is_equal(caps.get(), caps_of(stream));
+                            });
+}
+
 void send_caps(PenMux* self, const StreamMux::Container& container) {
   MuxCore& core = *self->core;
-  CapsPtr caps = container_caps(container.streams);
-  if (core.caps != nullptr && gst_caps_is_equal(core.caps.get(), caps.get())) return;
-  if (core.caps == nullptr) {
+  if (is_as_sent(core.sent_caps, container)) return;
+  const bool first = core.sent_caps.empty();
+  if (first) {
     const std::string id = str_format("penmux-{:08x}", g_random_int());
     gst_pad_push_event(self->srcpad, gst_event_new_stream_start(id.c_str()));
   }
+  const CapsPtr caps = container_caps(container.streams);
   gst_pad_push_event(self->srcpad, gst_event_new_caps(caps.get()));
-  if (core.caps == nullptr) {
+  if (first) {
     GstSegment segment;
     gst_segment_init(&segment, GST_FORMAT_TIME);
     gst_pad_push_event(self->srcpad, gst_event_new_segment(&segment));
   }
-  core.caps = std::move(caps);
+  core.sent_caps.clear();
+  for (const ContainerStream& stream : container.streams) {
+    core.sent_caps.emplace_back(gst_caps_ref(caps_of(stream)));
+  }
 }
 
 GstFlowReturn send(PenMux* self, StreamMux::Container container) {
@@ -186,6 +221,11 @@ void src_loop(gpointer data) {
     mux->interrupt(flow);
     const bool failed = flow == GST_FLOW_NOT_LINKED || flow < GST_FLOW_EOS;
     if (failed && mux->all_ended()) report_downstream(self, flow);
+  } else if (output && std::holds_alternative<StreamMux::QuestionPtr>(*output)) {
+    const auto& question = std::get<StreamMux::QuestionPtr>(*output);
+    question->ask();
+    mux->answered(question);
+    return;
   } else if (output) {
     gst_pad_push_event(self->srcpad, gst_event_new_eos());
   }
@@ -206,7 +246,7 @@ gboolean src_activate_mode(GstPad* pad, GstObject* parent, GstPadMode mode, gboo
     return gst_pad_stop_task(pad);
   }
   mux->restart();
-  self->core->caps.reset();
+  self->core->sent_caps.clear();
   return gst_pad_start_task(pad, src_loop, self, nullptr);
 }
 

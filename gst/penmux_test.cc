@@ -8,6 +8,9 @@
 #include <gst/video/video.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -18,7 +21,7 @@
 #include "gst/batch_container.h"
 #include "gst/gst_ptr.h"
 #include "gst/testing/element_properties.h"
-#include "gst/testing/infer_fixture.h"
+#include "gst/testing/lifecycle_fixture.h"
 #include "penstock/base/str_format.h"
 
 namespace penstock::gst {
@@ -217,6 +220,15 @@ class MuxHarness : public ::testing::Test {
     for (const ContainerStream& stream : *streams) counts.push_back(stream.objects.size());
     return counts;
   }
+  /// Caps events behind it since the last call.
+  int caps_events() {
+    int count = 0;
+    while (GstEvent* raw = gst_harness_try_pull_event(first_.get())) {
+      const EventPtr event(raw);
+      count += GST_EVENT_TYPE(raw) == GST_EVENT_CAPS;
+    }
+    return count;
+  }
   guint64 stat(const char* name) {
     GstStructure* stats = nullptr;
     g_object_get(mux_.get(), "stats", &stats, nullptr);
@@ -259,6 +271,27 @@ TEST_F(MuxHarness, GivenStreams_WhenMuxed_ThenCapsNameEachStreamsInItsPlace) {
   EXPECT_EQ(pull(), (Counts{0, 1}));
   EXPECT_NE(caps().find("width=(int)64"), std::string::npos) << caps();
   EXPECT_LT(caps().find("width=(int)64"), caps().find("width=(int)128")) << caps();
+}
+
+TEST_F(L05_Mux, GivenStreamsThatStayAsTheyAre_WhenMuxed_ThenCapsAreSaidOnceAndAgainWhenOneChanges) {
+  make();
+  begin(first_);
+  const HarnessPtr second = add("sink_1");
+  begin(second);
+  push(first_, 0);
+  EXPECT_EQ(pull(), (Counts{1, 0}));
+  EXPECT_EQ(caps_events(), 1);
+  push(second, 0);
+  EXPECT_EQ(pull(), (Counts{0, 1}));
+  EXPECT_EQ(caps_events(), 0);
+  begin(second, 128);
+  push(second, 40 * GST_MSECOND);
+  EXPECT_EQ(pull(), (Counts{0, 1}));
+  EXPECT_EQ(caps_events(), 1);
+  begin(second, 64);
+  push(second, 80 * GST_MSECOND);
+  EXPECT_EQ(pull(), (Counts{0, 1}));
+  EXPECT_EQ(caps_events(), 1);
 }
 
 TEST_F(MuxHarness, GivenAStreamThatComesAndGoes_WhenPlaying_ThenTheOthersGoOn) {
@@ -386,6 +419,43 @@ TEST_F(L03_Mux, GivenFullQueues_WhenStopped_ThenWhoWaitsIsLetGo) {
   for (int i = 0; i < 5; ++i) push(first_, i * GST_MSECOND);
   EXPECT_EQ(gst_element_set_state(mux_.get(), GST_STATE_NULL), GST_STATE_CHANGE_SUCCESS);
   EXPECT_EQ(gst_element_set_state(mux_.get(), GST_STATE_PLAYING), GST_STATE_CHANGE_SUCCESS);
+}
+
+TEST_F(L03_Mux, GivenADownstreamThatWaits_WhenAStreamThatAsksForMemoryIsFlushed_ThenItIsLetGo) {
+  make();
+  begin(first_);
+  const HarnessPtr second = add("sink_1");
+  begin(second);
+  const GstPtr<GstPad> src(gst_element_get_static_pad(mux_.get(), "src"));
+  std::atomic<bool> waits{false};
+  const gulong block = gst_pad_add_probe(
+      src.get(), static_cast<GstPadProbeType>(GST_PAD_PROBE_TYPE_BLOCK | GST_PAD_PROBE_TYPE_BUFFER),
+      [](GstPad*, GstPadProbeInfo*, gpointer flag) {
+        *static_cast<std::atomic<bool>*>(flag) = true;
+        return GST_PAD_PROBE_OK;
+      },
+      &waits, nullptr);
+  push(first_, 0);
+  EXPECT_TRUE(eventually([&] { return waits.load(); }));
+  auto asked = std::async(std::launch::async, [&] {
+    const CapsPtr caps(gst_caps_from_string("video/x-raw,format=NV12,width=64,height=64"));
+    const GstPtr<GstQuery> query(gst_query_new_allocation(caps.get(), TRUE));
+    gst_pad_peer_query(second->srcpad, query.get());
+  });
+  // Who asks holds the stream lock meanwhile.
+  const GstPtr<GstPad> sink(gst_pad_get_peer(second->srcpad));
+  EXPECT_TRUE(eventually([&] {
+    if (!g_rec_mutex_trylock(GST_PAD_GET_STREAM_LOCK(sink.get()))) return true;
+    GST_PAD_STREAM_UNLOCK(sink.get());
+    return false;
+  }));
+  gst_harness_push_event(second.get(), gst_event_new_flush_start());
+  EXPECT_TRUE(eventually(
+      [&] { return asked.wait_for(std::chrono::seconds(0)) == std::future_status::ready; }));
+  gst_pad_remove_probe(src.get(), block);
+  asked.get();
+  gst_harness_push_event(second.get(), gst_event_new_flush_stop(TRUE));
+  EXPECT_EQ(pull(), (Counts{1, 0}));
 }
 
 TEST_F(L01_Mux, GivenItPlays_WhenAPropertyIsSet_ThenItStaysAndAWarningSaysSo) {

@@ -225,9 +225,38 @@ GstFlowReturn StreamMux::push_event(Key key, EventPtr event) {
   return GST_FLOW_OK;
 }
 
+GstFlowReturn StreamMux::ask(Key key, std::function<void()> question) {
+  auto asked = std::make_shared<Question>(Question{.ask = std::move(question)});
+  std::unique_lock lock(mutex_);
+  questions_.push_back(asked);
+  ++changes_;
+  filled_.notify_all();
+  GstFlowReturn refused = GST_FLOW_OK;
+  room_.wait(lock, [&] {
+    const Stream* stream = find(key);
+    refused = stream == nullptr || stream->flushing ? GST_FLOW_FLUSHING : GST_FLOW_OK;
+    if (flow_ != GST_FLOW_OK) refused = flow_;
+    return asked->answered || refused != GST_FLOW_OK;
+  });
+  if (asked->answered) return GST_FLOW_OK;
+  std::erase(questions_, asked);
+  return refused;
+}
+
+void StreamMux::answered(const QuestionPtr& question) {
+  const std::lock_guard lock(mutex_);
+  question->answered = true;
+  room_.notify_all();
+}
+
 std::optional<StreamMux::Output> StreamMux::next() {
   std::unique_lock lock(mutex_);
   while (flow_ == GST_FLOW_OK) {
+    if (!questions_.empty()) {
+      QuestionPtr question = std::move(questions_.front());
+      questions_.pop_front();
+      return question;
+    }
     const auto until = due();
     if (until && *until <= clock_.now()) {
       auto container = take();

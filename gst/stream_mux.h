@@ -20,7 +20,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -51,8 +53,14 @@ class StreamMux {
     GstClockTime running_time =
         GST_CLOCK_TIME_NONE;  ///< Smallest of its frames', never going back.
   };
+  /// What a stream's thread asks of whoever takes the containers.
+  struct Question {
+    std::function<void()> ask;
+    bool answered = false;  ///< The mux's.
+  };
+  using QuestionPtr = std::shared_ptr<Question>;
   struct End {};
-  using Output = std::variant<Container, End>;
+  using Output = std::variant<Container, QuestionPtr, End>;
 
   struct Stats {
     guint streams = 0;       ///< That may still deliver.
@@ -90,10 +98,16 @@ class StreamMux {
 
   GstFlowReturn push_frame(Key key, BufferPtr frame);
   GstFlowReturn push_event(Key key, EventPtr event);
+  /// Has the source pad's task call `question` between two containers; GST_FLOW_OK when it has. A
+  /// flush of the stream and the end of the flow are other answers, and the call may still come:
+  /// the question owns what it uses.
+  GstFlowReturn ask(Key key, std::function<void()> question);
 
   // The source pad's task.
 
   std::optional<Output> next();
+  /// `question` has been called.
+  void answered(const QuestionPtr& question);
 
  private:
   struct Item {
@@ -136,6 +150,7 @@ class StreamMux {
   std::condition_variable room_;    ///< and for who pushes.
   std::uint64_t changes_ = 0;       ///< Counts what the taker has to look at.
   std::map<Key, Stream> streams_;
+  std::deque<QuestionPtr> questions_;  ///< Not taken yet; at most one a stream's thread.
   bool had_streams_ = false;
   GstFlowReturn flow_ = GST_FLOW_FLUSHING;
   GstClockTime running_time_ = 0;

@@ -306,6 +306,44 @@ TEST_F(StreamMuxTest, GivenAnInterruption_WhenPushing_ThenItsFlowIsTheAnswerAndS
   EXPECT_FALSE(mux_->relink());
 }
 
+/// A question of the stream that asks for `answer`, from a thread of its own.
+std::future<GstFlowReturn> asking(StreamMux& mux, StreamMux::Key key,
+                                  const std::shared_ptr<int>& answer) {
+  return std::async(std::launch::async,
+                    [&mux, key, answer] { return mux.ask(key, [answer] { *answer = 42; }); });
+}
+
+TEST_F(StreamMuxTest, GivenAQuestion_WhenTheTakerComes_ThenItIsCalledThereAndTheStreamGoesOn) {
+  begin(0);
+  const auto answer = std::make_shared<int>(0);
+  auto asked = asking(*mux_, 0, answer);
+  const auto output = mux_->next();
+  ASSERT_TRUE(output && std::holds_alternative<StreamMux::QuestionPtr>(*output));
+  const auto& question = std::get<StreamMux::QuestionPtr>(*output);
+  question->ask();
+  mux_->answered(question);
+  EXPECT_EQ(asked.get(), GST_FLOW_OK);
+  EXPECT_EQ(*answer, 42);
+  push(0, 0);
+  EXPECT_EQ(take(), Told{"sink_0/file(64): 0"});
+}
+
+TEST_F(StreamMuxTest, GivenATakerThatIsBusy_WhenWhoAsksIsFlushed_ThenItIsLetGoAndOthersGoOn) {
+  begin(0);
+  begin(1);
+  const auto answer = std::make_shared<int>(0);
+  auto asked = asking(*mux_, 0, answer);
+  mux_->flush(0, true);
+  EXPECT_EQ(asked.get(), GST_FLOW_FLUSHING);
+  push(1, 0);
+  EXPECT_EQ(take(), (Told{"sink_0/file(64):", "sink_1/file(64): 0"}));
+  mux_->flush(0, false);
+  asked = asking(*mux_, 0, answer);
+  mux_->interrupt(GST_FLOW_NOT_LINKED);
+  EXPECT_EQ(asked.get(), GST_FLOW_NOT_LINKED);
+  EXPECT_EQ(*answer, 0);
+}
+
 TEST_F(StreamMuxTest, GivenManyThreads_WhenStreamsComeAndGo_ThenEveryAcceptedFrameLeavesInOrder) {
   constexpr int kStreams = 8;
   constexpr int kFrames = 200;
