@@ -3,28 +3,23 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <gst/app/gstappsink.h>
 #include <gst/gst.h>
-#include <gst/video/video.h>
 #include <onnxruntime_c_api.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <fstream>
-#include <mutex>
 #include <optional>
-#include <thread>
 #include <vector>
 
-#include "bench/raw_inference.h"
-#include "bench/report.h"
+#include "bench/limit_run.h"
+#include "bench/playing.h"
 #include "gst/gst_ptr.h"
 #include "gst/penanalysis_meta.h"
 #include "gst/register.h"
@@ -97,105 +92,6 @@ Result<Effort> perform_ours(const Task& task, bool one_worker) {
                 .cpu = outcome.summary.cpu};
 }
 
-// With this reply libav's decoders copy no frame (`./dev bench allocation`); with another the limit
-// would be no limit.
-gboolean offer_video_meta(GstAppSink*, GstQuery* query, gpointer) {
-  gst_query_add_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr);
-  return TRUE;
-}
-
-/// A pipeline that is stopped and freed wherever its user returns.
-class Playing {
- public:
-  Playing() : pipeline_(gst_pipeline_new(nullptr)), bus_(gst_element_get_bus(pipeline_)) {}
-  ~Playing() {
-    gst_element_set_state(pipeline_, GST_STATE_NULL);
-    gst_object_unref(bus_);
-    gst_object_unref(pipeline_);
-  }
-  Playing(const Playing&) = delete;
-  Playing& operator=(const Playing&) = delete;
-
-  GstElement* pipeline() const { return pipeline_; }
-  /// The first error on the bus, else `otherwise`.
-  std::string error_or(const std::string& otherwise) const {
-    const gst::GstPtr<GstMessage> message(gst_bus_pop_filtered(bus_, GST_MESSAGE_ERROR));
-    if (message == nullptr) return otherwise;
-    GError* cause = nullptr;
-    gst_message_parse_error(message.get(), &cause, nullptr);
-    std::string text = cause->message;
-    g_error_free(cause);
-    return text;
-  }
-
- private:
-  GstElement* pipeline_;
-  GstBus* bus_;
-};
-
-Result<Effort> perform_limit(const Task& task) {
-  auto manifest = load_manifest(task.manifest);
-  if (!manifest) return std::unexpected(manifest.error());
-  const int workers = usable_cores();
-  auto raw = RawInference::open(library_or_default(task.library), *manifest, workers);
-  if (!raw) return std::unexpected(raw.error());
-
-  const Playing playing;
-  GstElement* decoder = make_clip_decoder(task);
-  GstElement* sink = gst_element_factory_make("appsink", nullptr);
-  for (GstElement* element : {decoder, sink}) {
-    if (element != nullptr) gst_bin_add(GST_BIN(playing.pipeline()), element);
-  }
-  if (decoder == nullptr || sink == nullptr) return fail(ErrorKind::kUnsupported, "no decoder");
-  g_object_set(sink, "sync", FALSE, "max-buffers", 1u, "enable-last-sample", FALSE, nullptr);
-  GstAppSinkCallbacks callbacks = {};
-  callbacks.propose_allocation = offer_video_meta;
-  gst_app_sink_set_callbacks(GST_APP_SINK(sink), &callbacks, nullptr, nullptr);
-  gst_element_link(decoder, sink);
-  gst_element_set_state(playing.pipeline(), GST_STATE_PLAYING);
-
-  // A sample less is inference that nothing was decoded for: a limit that is none.
-  std::atomic<int> decoded{0};
-  const auto pull = [&]() -> Result<void> {
-    const gst::GstPtr<GstSample> sample(
-        gst_app_sink_try_pull_sample(GST_APP_SINK(sink), 10 * GST_SECOND));
-    if (sample != nullptr) {
-      decoded.fetch_add(1);
-      return {};
-    }
-    return fail(ErrorKind::kCorrupt,
-                str_format("the decoder gave {} of {} frames: {}", decoded.load(), task.frames,
-                           playing.error_or("the clip ends there, or hangs")));
-  };
-  PENSTOCK_TRY(pull());
-  const Watch watch;
-  std::atomic<int> started{0};
-  std::mutex mutex;
-  std::optional<Error> error;
-  const auto work = [&](int worker) -> Result<void> {
-    for (int n = started.fetch_add(1); n < task.frames; n = started.fetch_add(1)) {
-      PENSTOCK_TRY((*raw)->run(worker));
-      // The first frame was pulled before the watch.
-      if (n > 0) PENSTOCK_TRY(pull());
-    }
-    return {};
-  };
-  std::vector<std::thread> threads;
-  for (int w = 0; w < workers; ++w) {
-    threads.emplace_back([&, w] {
-      auto done = work(w);
-      if (done) return;
-      started = task.frames;
-      const std::lock_guard lock(mutex);
-      if (!error) error = done.error();
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  const Effort effort = watch.stop(decoded);
-  if (error) return std::unexpected(*error);
-  return effort;
-}
-
 std::string join_dims(const TensorSpec& spec) {
   std::string text;
   for (const Dimension& dim : spec.dims) {
@@ -264,38 +160,22 @@ Result<Effort> perform_onnxinference(const Task& task, bool queue) {
   }
   GstElement* decoder = make_clip_decoder(task);
   if (decoder == nullptr) return fail(ErrorKind::kUnsupported, "no decoder");
-  GstElement* pipeline = gst_pipeline_new(nullptr);
-  gst_bin_add_many(GST_BIN(pipeline), decoder, rest, nullptr);
-  gst_element_link(decoder, rest);
+  // Watched before the pipeline, and so gone after it.
   std::optional<Watch> watch;
   int frames = 0;
-  GstPad* head = gst_element_get_static_pad(rest, "sink");
-  gst_pad_add_probe(head, GST_PAD_PROBE_TYPE_BUFFER, start_watch, &watch, nullptr);
-  gst_object_unref(head);
-  GstElement* end = gst_bin_get_by_name(GST_BIN(rest), "end");
-  GstPad* tail = gst_element_get_static_pad(end, "sink");
-  gst_pad_add_probe(tail, GST_PAD_PROBE_TYPE_BUFFER, count_frame, &frames, nullptr);
-  gst_object_unref(tail);
-  gst_object_unref(end);
+  const PipelinePtr pipeline(gst_pipeline_new(nullptr));
+  gst_bin_add_many(GST_BIN(pipeline.get()), decoder, rest, nullptr);
+  gst_element_link(decoder, rest);
+  const gst::GstPtr<GstPad> head(gst_element_get_static_pad(rest, "sink"));
+  gst_pad_add_probe(head.get(), GST_PAD_PROBE_TYPE_BUFFER, start_watch, &watch, nullptr);
+  const gst::GstPtr<GstElement> end(gst_bin_get_by_name(GST_BIN(rest), "end"));
+  const gst::GstPtr<GstPad> tail(gst_element_get_static_pad(end.get(), "sink"));
+  gst_pad_add_probe(tail.get(), GST_PAD_PROBE_TYPE_BUFFER, count_frame, &frames, nullptr);
 
-  gst_element_set_state(pipeline, GST_STATE_PLAYING);
-  GstBus* bus = gst_element_get_bus(pipeline);
-  GstMessage* message = gst_bus_timed_pop_filtered(
-      bus, GST_CLOCK_TIME_NONE, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR));
-  Result<Effort> outcome = fail(ErrorKind::kDevice, "the peer gave no frame");
-  if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_ERROR) {
-    GError* cause = nullptr;
-    gst_message_parse_error(message, &cause, nullptr);
-    outcome = fail(ErrorKind::kDevice, cause->message);
-    g_error_free(cause);
-  } else if (watch) {
-    outcome = watch->stop(frames);
-  }
-  gst_message_unref(message);
-  gst_object_unref(bus);
-  gst_element_set_state(pipeline, GST_STATE_NULL);
-  gst_object_unref(pipeline);
-  return outcome;
+  gst_element_set_state(pipeline.get(), GST_STATE_PLAYING);
+  PENSTOCK_TRY(await_end(pipeline.get()));
+  if (!watch) return fail(ErrorKind::kDevice, "the peer gave no frame");
+  return watch->stop(frames);
 }
 
 }  // namespace
@@ -310,7 +190,7 @@ Result<Effort> perform(Contender contender, const Task& task) {
       effort = perform_ours(task, true);
       break;
     case Contender::kLimit:
-      effort = perform_limit(task);
+      effort = perform_limit(task, 1);
       break;
     case Contender::kOnnxInference:
       effort = perform_onnxinference(task, false);

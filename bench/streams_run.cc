@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/streams_run.h"
 
-#include <gst/app/gstappsink.h>
 #include <gst/gst.h>
-#include <gst/video/video.h>
 
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "bench/raw_inference.h"
-#include "bench/report.h"
+#include "bench/limit_run.h"
+#include "bench/playing.h"
 #include "gst/gst_ptr.h"
 #include "gst/penanalysis_meta.h"
 #include "gst/register.h"
@@ -30,15 +25,6 @@ namespace penstock::bench {
 namespace {
 
 using gst::GstPtr;
-
-/// A pipeline that is stopped wherever its user returns.
-struct StopPipeline {
-  void operator()(GstElement* pipeline) const {
-    gst_element_set_state(pipeline, GST_STATE_NULL);
-    gst_object_unref(pipeline);
-  }
-};
-using PipelinePtr = std::unique_ptr<GstElement, StopPipeline>;
 
 long peak_rss_kib() {
   std::ifstream status("/proc/self/status");
@@ -155,19 +141,6 @@ Result<void> add_stream(GstElement* pipeline, const StreamsTask& task, Stream& s
   return {};
 }
 
-/// Until all streams have ended.
-Result<void> await_end(GstElement* pipeline) {
-  const GstPtr<GstBus> bus(gst_element_get_bus(pipeline));
-  const GstPtr<GstMessage> message(gst_bus_timed_pop_filtered(
-      bus.get(), GST_CLOCK_TIME_NONE, GstMessageType(GST_MESSAGE_EOS | GST_MESSAGE_ERROR)));
-  if (GST_MESSAGE_TYPE(message.get()) == GST_MESSAGE_EOS) return {};
-  GError* cause = nullptr;
-  gst_message_parse_error(message.get(), &cause, nullptr);
-  Error error(ErrorKind::kDevice, cause->message);
-  g_error_free(cause);
-  return std::unexpected(std::move(error));
-}
-
 Result<StreamsEffort> perform_ours(const StreamsTask& task) {
   if (!gst::register_elements(nullptr)) return fail(ErrorKind::kInternal, "no peninfer");
   Watched watched(task);
@@ -184,88 +157,16 @@ Result<StreamsEffort> perform_ours(const StreamsTask& task) {
   return watched.result();
 }
 
-// With this reply libav's decoders copy no frame (`./dev bench allocation`).
-gboolean offer_video_meta(GstAppSink*, GstQuery* query, gpointer) {
-  gst_query_add_allocation_meta(query, GST_VIDEO_META_API_TYPE, nullptr);
-  return TRUE;
-}
-
-/// Decoders that a finished run takes a frame of, each in its turn.
-class Decoders {
- public:
-  Result<void> open(const StreamsTask& task) {
-    pipeline_.reset(gst_pipeline_new(nullptr));
-    for (int i = 0; i < task.streams; ++i) {
-      GstElement* decoder = make_clip_decoder(task.clip);
-      if (decoder != nullptr) gst_bin_add(GST_BIN(pipeline_.get()), decoder);
-      GstElement* sink = make_element("appsink", pipeline_.get());
-      if (decoder == nullptr || sink == nullptr || !gst_element_link(decoder, sink)) {
-        return fail(ErrorKind::kUnsupported, "no decoder or appsink");
-      }
-      g_object_set(sink, "sync", FALSE, "async", FALSE, "max-buffers", 1u, "enable-last-sample",
-                   FALSE, nullptr);
-      GstAppSinkCallbacks callbacks = {};
-      callbacks.propose_allocation = offer_video_meta;
-      gst_app_sink_set_callbacks(GST_APP_SINK(sink), &callbacks, nullptr, nullptr);
-      sinks_.push_back(GST_APP_SINK(sink));
-    }
-    gst_element_set_state(pipeline_.get(), GST_STATE_PLAYING);
-    return {};
-  }
-  Result<void> take(int number) {
-    GstAppSink* sink = sinks_[std::size_t(number) % sinks_.size()];
-    const GstPtr<GstSample> sample(gst_app_sink_try_pull_sample(sink, 10 * GST_SECOND));
-    if (sample != nullptr) return {};
-    return fail(ErrorKind::kCorrupt, str_format("no decoder gave frame {}", number));
-  }
-
- private:
-  PipelinePtr pipeline_;
-  std::vector<GstAppSink*> sinks_;
-};
-
-Result<StreamsEffort> perform_limit(const StreamsTask& task) {
-  auto manifest = load_manifest(task.clip.manifest);
-  if (!manifest) return std::unexpected(manifest.error());
-  const int workers = usable_cores();
-  auto raw = RawInference::open(library_or_default(task.clip.library), *manifest, workers);
-  if (!raw) return std::unexpected(raw.error());
-  Decoders decoders;
-  PENSTOCK_TRY(decoders.open(task));
-  const int frames = task.clip.frames * task.streams;
-  PENSTOCK_TRY(decoders.take(0));
-  const Watch watch;
-  std::atomic<int> started{0};
-  std::mutex mutex;
-  std::optional<Error> error;
-  const auto work = [&](int worker) -> Result<void> {
-    for (int n = started.fetch_add(1); n < frames; n = started.fetch_add(1)) {
-      PENSTOCK_TRY((*raw)->run(worker));
-      // The first frame was taken before the watch.
-      if (n > 0) PENSTOCK_TRY(decoders.take(n));
-    }
-    return {};
-  };
-  std::vector<std::thread> threads;
-  for (int w = 0; w < workers; ++w) {
-    threads.emplace_back([&, w] {
-      auto done = work(w);
-      if (done) return;
-      started = frames;
-      const std::lock_guard lock(mutex);
-      if (!error) error = done.error();
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  StreamsEffort result{.effort = watch.stop(frames), .peak_rss_kib = peak_rss_kib()};
-  if (error) return std::unexpected(*error);
-  return result;
+Result<StreamsEffort> perform_raw(const StreamsTask& task) {
+  auto effort = perform_limit(task.clip, task.streams);
+  if (!effort) return std::unexpected(std::move(effort).error());
+  return StreamsEffort{.effort = *effort, .peak_rss_kib = peak_rss_kib()};
 }
 
 }  // namespace
 
 Result<StreamsEffort> perform_streams(StreamsContender contender, const StreamsTask& task) {
-  auto done = contender == StreamsContender::kOurs ? perform_ours(task) : perform_limit(task);
+  auto done = contender == StreamsContender::kOurs ? perform_ours(task) : perform_raw(task);
   const int wanted = task.clip.frames * task.streams;
   if (done && done->effort.frames != wanted) {
     return fail(ErrorKind::kInternal,
