@@ -272,7 +272,14 @@ PipelineOutcome PipelineJob::finish() {
   // Nothing is added or taken away any more.
   for (const Entry& entry : entries_) entry.runner->join();
   outcome_.sources.assign(past_.begin(), past_.end());
-  for (const Entry& entry : entries_) outcome_.sources.push_back(entry.runner->status());
+  std::optional<SourceStatus> failed;
+  for (const Entry& entry : entries_) {
+    SourceStatus status = entry.runner->status();
+    // Who removes a source has done with it, however it ended.
+    const bool counts = !entry.removed && status.state == SourceState::kFailed && status.error;
+    if (counts && !failed) failed = status;
+    outcome_.sources.push_back(std::move(status));
+  }
   entries_.clear();
   if (log_ != nullptr) {
     if (auto closed = log_->close(); !closed) {
@@ -284,9 +291,7 @@ PipelineOutcome PipelineJob::finish() {
     if (options.read_ledger) outcome_.ledger = options.read_ledger(model_->infer());
     model_.reset();
   }
-  for (const SourceStatus& source : outcome_.sources) {
-    if (source.state == SourceState::kFailed && source.error) fail(*source.error, source.failed);
-  }
+  if (failed && failed->error) fail(*failed->error, failed->failed);
   return std::move(outcome_);
 }
 

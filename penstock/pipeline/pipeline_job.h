@@ -48,7 +48,8 @@ struct PipelineOptions {
 struct PipelineOutcome {
   std::vector<SourceStatus> sources;  ///< Those that were removed, too, the last kMaxPast of them.
   std::vector<CopyLedger::Row> ledger;
-  /// What failed for all, or else the first source that failed, in the order of the spec.
+  /// What failed for all, or else the first source that failed and was not removed, in the order of
+  /// the spec and then of adding.
   std::optional<Error> error;
   RunPart failed = RunPart::kNone;
   bool stopped = false;  ///< By stop_fd.

@@ -6,6 +6,8 @@
 
 #include <chrono>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <set>
 #include <string>
 #include <vector>
@@ -128,6 +130,30 @@ TEST_F(CtlTest, GivenASourceThatWasRemoved_WhenItsNameIsAddedAgain_ThenItGoesOnW
     const Decoded decoded = decode_file(folder_ / video);
     EXPECT_EQ(decoded.error, "") << video;
     EXPECT_EQ(decoded.frames, kFrames) << video;
+  }
+}
+
+TEST_F(CtlTest, GivenASourceThatFails_WhenTheRunEnds_ThenItDecidesTheCodeUnlessItWasRemoved) {
+  const std::string bad = (folder_ / "bad.mp4").string();
+  const std::string whole = read_text(clip_);
+  std::ofstream(bad, std::ios::binary) << whole.substr(0, whole.size() / 2);
+  write_pipeline(
+      str_format("control: {}\nsources:\n"
+                 "  - {{name: bad, file: {}}}\n"
+                 "  - {{name: ball, test: {{width: 192, height: 192, rate: 20}}}}\n",
+                 socket_, bad));
+  for (const bool removed : {false, true}) {
+    SCOPED_TRACE(removed);
+    PenstockProcess process({"run", yaml_});
+    ASSERT_TRUE(process.await_error_output("ball: online")) << process.wait().err;
+    EXPECT_TRUE(await("list", "failed").contains("bad "));
+    if (removed) {
+      EXPECT_EQ(ctl({"remove", "bad"}).code, 0);
+    }
+    EXPECT_EQ(ctl({"remove", "ball"}).code, 0);
+    const Ended ended = process.wait();
+    EXPECT_EQ(ended.code, removed ? 0 : 65) << ended.err;
+    EXPECT_NE(ended.out.find("bad     failed"), std::string::npos) << ended.out;
   }
 }
 
