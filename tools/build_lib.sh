@@ -71,6 +71,13 @@ use_build() {
   esac
 }
 
+# fill_registry PRESET, in the environment of use_build: the first process without a registry scans every
+# plugin of the machine, under ASan in itself, and some of their libraries leak: let that be no test.
+fill_registry() {
+  [[ $1 == asan ]] || return 0
+  ASAN_OPTIONS=detect_leaks=0 penstock doctor >/dev/null 2>&1 || say "doctor found something missing"
+}
+
 # programs PRESET PREFIX [NAME|all]: paths of the built programs PREFIX_NAME, sorted.
 programs() {
   local dir pattern=$2_${3:-all}
@@ -92,11 +99,7 @@ run_tests() {
   (($# == 0)) || results=ctest-part.xml
   use_build "$preset"
   say "testing $preset"
-  # The first process without a registry scans every plugin of the machine, under ASan in itself, and some
-  # of their libraries leak: let that not be a test.
-  if [[ $preset == asan ]]; then
-    ASAN_OPTIONS=detect_leaks=0 penstock doctor >/dev/null 2>&1 || say "doctor found something missing"
-  fi
+  fill_registry "$preset"
   # A folder of this run's own: tests name their files after themselves, and other clones run the same.
   local scratch status=0
   scratch=$(mktemp -d)

@@ -6,13 +6,11 @@
 #include <gst/gst.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
-#include <random>
 #include <string>
 
 #include "gst/penanalysis_meta.h"
@@ -21,6 +19,7 @@
 #include "penstock/model/testing/test_models.h"
 #include "penstock/pipeline/run_job.h"
 #include "tests/soak/footprint.h"
+#include "tests/soak/soak_main.h"
 
 namespace penstock {
 namespace {
@@ -43,17 +42,16 @@ GstElement* make_source(std::uint64_t frames, std::uint32_t seed) {
       TRUE, nullptr);
 }
 
-int soak(double percent, std::uint32_t seed) {
-  const auto frames = std::max<std::uint64_t>(200, std::uint64_t(double(kFrames) * percent / 100));
-  std::printf("soak frames: %llu frames, seed %u\n", (unsigned long long)frames, seed);
-  std::fflush(stdout);
+SoakVerdict soak(const SoakFlags& flags) {
+  const auto frames =
+      std::max<std::uint64_t>(200, std::uint64_t(double(kFrames) * flags.percent / 100));
   gst_init(nullptr, nullptr);
-  if (!gst::register_elements(nullptr)) return 1;
+  if (!gst::register_elements(nullptr)) return {.ok = false, .told = "no peninfer"};
   const fs::path folder = fs::temp_directory_path() / str_format("soak-frames-{}", ::getpid());
   RunOptions options;
   options.source.kind = SourceKind::kElement;
   options.source.text = "soak";
-  options.source.make_element = [=] { return make_source(frames, seed); };
+  options.source.make_element = [=] { return make_source(frames, flags.seed); };
   options.model = model_testing::write_model_folder(
       model_testing::make_square_finder_nanodet(kSide), folder / "model");
   options.json = folder / "out.jsonl";
@@ -83,31 +81,21 @@ int soak(double percent, std::uint32_t seed) {
   const RunOutcome outcome = run(options);
   std::error_code ec;
   fs::remove_all(folder, ec);
-  if (outcome.error) {
-    std::printf("soak frames: %s\n", outcome.error->message().c_str());
-    return 1;
-  }
+  if (outcome.error) return {.ok = false, .told = outcome.error->message()};
   const long growth = worst.rss_kib - base.rss_kib;
   const bool complete = outcome.summary.frames == frames;
-  const bool ok = complete && constant && growth < kAllowedGrowthKiB;
-  std::printf(
-      "| %s | frames | %s: %llu frames, seed %u, RSS %ld KiB after warm-up, grew by at most "
-      "%ld KiB, %ld fds, %ld threads%s |\n",
-      today().c_str(), ok ? "ok" : "FAILED", (unsigned long long)outcome.summary.frames, seed,
-      base.rss_kib, growth, base.fds, base.threads,
-      constant ? ", both constant" : ", NOT constant");
-  return ok ? 0 : 1;
+  return {.ok = complete && constant && growth < kAllowedGrowthKiB,
+          .told = str_format("{} frames, RSS {} KiB after warm-up, grew by at most {} KiB, {} fds, "
+                             "{} threads{}",
+                             outcome.summary.frames, base.rss_kib, growth, base.fds, base.threads,
+                             constant ? ", both constant" : ", NOT constant")};
 }
 
 }  // namespace
 }  // namespace penstock
 
 int main(int argc, char** argv) {
-  CLI::App app("100,000 frames through the main job", "soak_frames");
-  double percent = 100;
-  std::optional<std::uint32_t> seed;
-  app.add_option("--percent", percent, "How much of it to run")->check(CLI::Range(0.01, 1000.0));
-  app.add_option("--seed", seed, "Repeat an earlier run");
-  CLI11_PARSE(app, argc, argv);
-  return penstock::soak(percent, seed ? *seed : std::random_device()());
+  return penstock::soak_main(
+      argc, argv,
+      {.name = "frames", .what = "100,000 frames through the main job", .soak = penstock::soak});
 }

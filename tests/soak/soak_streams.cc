@@ -5,7 +5,6 @@
 // line for docs/soak.md.
 #include <gst/gst.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -14,7 +13,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -24,6 +22,7 @@
 #include "penstock/base/clock.h"
 #include "penstock/base/str_format.h"
 #include "tests/soak/footprint.h"
+#include "tests/soak/soak_main.h"
 
 namespace penstock {
 namespace {
@@ -53,8 +52,7 @@ class Soak {
  public:
   explicit Soak(std::uint32_t seed) : random_(seed) {}
 
-  bool run(double seconds);
-  std::string told() const { return told_; }
+  SoakVerdict run(double seconds);
 
  private:
   GstElement* add_source(guint number, GstPad** mux_pad);
@@ -64,7 +62,7 @@ class Soak {
   static void toggle_stall(Unruly& source);
   static void on_pad_added(GstElement* demux, GstPad* pad, gpointer data);
   bool watch(double seconds);
-  bool judge(double seconds, const Footprint& before, const Footprint& after);
+  SoakVerdict judge(double seconds, const Footprint& before, const Footprint& after);
 
   std::mt19937 random_;
   GstPtr<GstElement> pipeline_;
@@ -72,7 +70,6 @@ class Soak {
   std::array<Unruly, kUnruly> unruly_;
   std::array<std::atomic<std::uint64_t>, kSteady + kUnruly> frames_{};
   std::uint64_t upsets_ = 0;
-  std::string told_;
 };
 
 GstElement* Soak::add_source(guint number, GstPad** mux_pad) {
@@ -185,7 +182,7 @@ bool Soak::watch(double seconds) {
   return true;
 }
 
-bool Soak::judge(double seconds, const Footprint& before, const Footprint& after) {
+SoakVerdict Soak::judge(double seconds, const Footprint& before, const Footprint& after) {
   double least = 1e9;
   for (guint i = 0; i < kSteady; ++i) {
     least = std::min(least, double(frames_.at(i).load()) / ((seconds - kAllowedLag) * kRate));
@@ -193,15 +190,15 @@ bool Soak::judge(double seconds, const Footprint& before, const Footprint& after
   const long growth = after.rss_kib - before.rss_kib;
   const bool ok = least >= kLeastPart && growth < kAllowedGrowthKiB &&
                   after.threads <= before.threads + kAllowedThreads && after.fds == before.fds;
-  told_ = str_format(
-      "{}: 28 steady and 4 unruly sources for {:.0f} s, {} upsets; steady ones kept {:.1f} % of "
-      "their rate or more, RSS grew {} KiB, fds {} -> {}, threads {} -> {}",
-      ok ? "ok" : "FAILED", seconds, upsets_, least * 100, growth, before.fds, after.fds,
-      before.threads, after.threads);
-  return ok;
+  return {.ok = ok,
+          .told = str_format("28 steady and 4 unruly sources for {:.0f} s, {} upsets; steady ones "
+                             "kept {:.1f} % of their rate or more, RSS grew {} KiB, fds {} -> {}, "
+                             "threads {} -> {}",
+                             seconds, upsets_, least * 100, growth, before.fds, after.fds,
+                             before.threads, after.threads)};
 }
 
-bool Soak::run(double seconds) {
+SoakVerdict Soak::run(double seconds) {
   pipeline_.reset(GST_ELEMENT(gst_object_ref_sink(gst_pipeline_new("soak"))));
   mux_ = gst_element_factory_make("penmux", nullptr);
   GstElement* demux = gst_element_factory_make("pendemux", nullptr);
@@ -211,7 +208,7 @@ bool Soak::run(double seconds) {
   g_signal_connect(demux, "pad-removed", G_CALLBACK(on_pad_removed), pipeline_.get());
   std::vector<GstPad*> pads(kSteady);
   for (guint i = 0; i < kSteady; ++i) {
-    if (add_source(i, &pads[i]) == nullptr) return false;
+    if (add_source(i, &pads[i]) == nullptr) return {.ok = false, .told = "no source"};
   }
   gst_element_set_state(pipeline_.get(), GST_STATE_PLAYING);
   const auto settle = [&](double part) {
@@ -228,36 +225,28 @@ bool Soak::run(double seconds) {
   const TimePoint begin = Clock::system().now();
   fine = fine && settle(seconds);
   const double taken = std::chrono::duration<double>(Clock::system().now() - begin).count();
-  const bool ok = judge(taken, before, footprint());
+  SoakVerdict verdict = judge(taken, before, footprint());
   gst_element_set_state(pipeline_.get(), GST_STATE_NULL);
   for (GstPad* pad : pads) {
     gst_element_release_request_pad(mux_, pad);
     gst_object_unref(pad);
   }
-  return fine && ok;
+  verdict.ok = verdict.ok && fine;
+  return verdict;
 }
 
-int soak(double percent, std::uint32_t seed) {
-  const double seconds = std::max(kSeconds * percent / 100, 4.0);
-  std::printf("soak streams: %.0f s, seed %u\n", seconds, seed);
-  std::fflush(stdout);
+SoakVerdict soak(const SoakFlags& flags) {
   gst_init(nullptr, nullptr);
-  if (!gst::register_elements(nullptr)) return 1;
-  Soak soak(seed);
-  const bool ok = soak.run(seconds);
-  std::printf("| %s | streams | %s, seed %u |\n", today().c_str(), soak.told().c_str(), seed);
-  return ok ? 0 : 1;
+  if (!gst::register_elements(nullptr)) return {.ok = false, .told = "no penmux"};
+  return Soak(flags.seed).run(std::max(kSeconds * flags.percent / 100, 4.0));
 }
 
 }  // namespace
 }  // namespace penstock
 
 int main(int argc, char** argv) {
-  CLI::App app("32 live sources, four of which stall, leave and join", "soak_streams");
-  double percent = 100;
-  std::optional<std::uint32_t> seed;
-  app.add_option("--percent", percent, "How much of it to run")->check(CLI::Range(0.01, 1000.0));
-  app.add_option("--seed", seed, "Repeat an earlier run");
-  CLI11_PARSE(app, argc, argv);
-  return penstock::soak(percent, seed ? *seed : std::random_device()());
+  return penstock::soak_main(argc, argv,
+                             {.name = "streams",
+                              .what = "32 live sources, four of which stall, leave and join",
+                              .soak = penstock::soak});
 }
