@@ -32,18 +32,6 @@ gfloat full_turn(float angle) {
   return turned < kTurn ? turned : 0.0f;
 }
 
-bool add_object(GstAnalyticsRelationMeta* meta, const Detection& object, GstAnalyticsODMtd& added) {
-  const GQuark label = g_quark_from_string(object.label.c_str());
-  const RecordBox box = record_box(object);
-  if (object.rotated) {
-    return gst_analytics_relation_meta_add_oriented_od_mtd(meta, label, box.x, box.y, box.width,
-                                                           box.height, box.angle, object.confidence,
-                                                           &added) != FALSE;
-  }
-  return gst_analytics_relation_meta_add_od_mtd(meta, label, box.x, box.y, box.width, box.height,
-                                                object.confidence, &added) != FALSE;
-}
-
 bool add_keypoints_tensor(GstAnalyticsRelationMeta* meta, const FrameResult& result,
                           const std::vector<Keypoint>& keypoints, GstAnalyticsTensorMtd& added) {
   std::vector<float> rows;
@@ -158,6 +146,18 @@ RecordBox record_box(const Detection& object) {
   const Extent x = rounded(object.x, object.width);
   const Extent y = rounded(object.y, object.height);
   return {x.start, y.start, x.length, y.length, 0};
+}
+
+bool add_object(GstAnalyticsRelationMeta* meta, const Detection& object, GstAnalyticsODMtd& added) {
+  const GQuark label = g_quark_from_string(object.label.c_str());
+  const RecordBox box = record_box(object);
+  if (object.rotated) {
+    return gst_analytics_relation_meta_add_oriented_od_mtd(meta, label, box.x, box.y, box.width,
+                                                           box.height, box.angle, object.confidence,
+                                                           &added) != FALSE;
+  }
+  return gst_analytics_relation_meta_add_od_mtd(meta, label, box.x, box.y, box.width, box.height,
+                                                object.confidence, &added) != FALSE;
 }
 
 Result<void> attach_relations(GstBuffer* buffer, const FrameResult& result) {

@@ -34,6 +34,9 @@ RecordBox record_box(const Detection& object);
 /// Metadata of `buffer` is writable.
 Result<void> attach_relations(GstBuffer* buffer, const FrameResult& result);
 
+/// The object's record alone, as attach_relations() adds it. False: there is no room.
+bool add_object(GstAnalyticsRelationMeta* meta, const Detection& object, GstAnalyticsODMtd& added);
+
 /// What a second stage adds to an object that has its record.
 struct ObjectRecords {
   guint object = 0;  ///< Id of its record.

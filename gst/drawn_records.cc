@@ -18,22 +18,6 @@ namespace {
 /// Secondary classifications are looked for behind so many objects.
 constexpr std::size_t kMostRelated = 300;
 
-/// The record's plain location is the upright hull.
-void read_turn(const GstAnalyticsODMtd& record, Detection& object) {
-  gint x = 0, y = 0, width = 0, height = 0;
-  gfloat angle = 0, confidence = 0;
-  if (!gst_analytics_od_mtd_get_oriented_location(&record, &x, &y, &width, &height, &angle,
-                                                  &confidence) ||
-      angle == 0) {
-    return;
-  }
-  object.rotated = RotatedBox{.center_x = static_cast<float>(x) + static_cast<float>(width) / 2,
-                              .center_y = static_cast<float>(y) + static_cast<float>(height) / 2,
-                              .width = static_cast<float>(width),
-                              .height = static_cast<float>(height),
-                              .angle = angle};
-}
-
 void read_points(const GstAnalyticsODMtd& record, int width, int height, Detection& object) {
   gpointer state = nullptr;
   GstAnalyticsMtd part;
@@ -129,7 +113,7 @@ DrawnRecords read_drawn(GstBuffer* buffer, int width, int height) {
   } else {
     for (const GstAnalyticsODMtd& record : records) {
       Detection& object = drawn.objects.emplace_back(read_object(record));
-      read_turn(record, object);
+      object.rotated = read_turn(record);
       read_points(record, width, height, object);
     }
   }

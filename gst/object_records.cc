@@ -34,6 +34,21 @@ Detection read_object(const GstAnalyticsODMtd& record) {
   return object;
 }
 
+std::optional<RotatedBox> read_turn(const GstAnalyticsODMtd& record) {
+  gint x = 0, y = 0, width = 0, height = 0;
+  gfloat angle = 0, confidence = 0;
+  if (!gst_analytics_od_mtd_get_oriented_location(&record, &x, &y, &width, &height, &angle,
+                                                  &confidence) ||
+      angle == 0) {
+    return std::nullopt;
+  }
+  return RotatedBox{.center_x = static_cast<float>(x) + static_cast<float>(width) / 2,
+                    .center_y = static_cast<float>(y) + static_cast<float>(height) / 2,
+                    .width = static_cast<float>(width),
+                    .height = static_cast<float>(height),
+                    .angle = angle};
+}
+
 std::optional<guint64> read_track_id(const GstAnalyticsODMtd& record) {
   gpointer state = nullptr;
   GstAnalyticsTrackingMtd track;

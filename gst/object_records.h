@@ -21,6 +21,9 @@ std::vector<GstAnalyticsODMtd> object_records(GstAnalyticsRelationMeta* meta);
 /// Box, label and confidence. A record has no class number, so the label stands for the class.
 Detection read_object(const GstAnalyticsODMtd& record);
 
+/// Of an oriented object, whose plain location is the upright hull; nothing for others.
+std::optional<RotatedBox> read_turn(const GstAnalyticsODMtd& record);
+
 /// The id of the track that the record is related to, nothing for none.
 std::optional<guint64> read_track_id(const GstAnalyticsODMtd& record);
 

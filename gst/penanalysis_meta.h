@@ -29,13 +29,30 @@ struct ObjectDeviceFindings {
   DeviceFindings device;
 };
 
+/// What a branch said of a frame and has no place in the frame's own findings, since an earlier one
+/// said something of the kind (penaggregate).
+struct BranchFindings {
+  std::string pad;               ///< Of penaggregate.
+  std::size_t first_object = 0;  ///< Its objects are those from here on,
+  std::size_t objects = 0;       ///< so many.
+  PictureFindings picture;
+  DeviceFindings device;
+  /// By its objects: which of `device.masks` is theirs, -1: none. Empty where `device` has none.
+  std::vector<int> masks{};
+};
+
 struct Analysis {
+  /// Behind penaggregate objects are in the order of its pads, then as in records.h.
   FrameResult result;
   DeviceFindings device;  ///< Masks and tensors, not read back; copies of the buffer share them.
   StageTimes times;       ///< Of regions the slowest; of several stages the first.
   /// Nobody looked at the frame: its objects are where a tracker supposes them. No `times`.
   bool predicted = false;
   std::vector<ObjectDeviceFindings> object_device{};
+  std::vector<BranchFindings> branches{};
+  /// A JSON value (RFC 8259) of whoever attached it, or empty: nothing here reads it. Distinct ones
+  /// of several branches become {"branches":[...]} (penstock/records/custom_json.h).
+  std::string custom{};
 };
 
 /// The latest analysis on `buffer`, null when it has none. Valid as long as the buffer keeps its

@@ -30,7 +30,7 @@ def main():
         pathlib.Path(folder, "first").rename(prefix)
         (plugin,) = prefix.glob("lib*/**/gstreamer-1.0/libgstpenstock.so")
         env["GST_PLUGIN_PATH"] = str(plugin.parent)
-        for element in ("peninfer", "pentrack", "penzone", "penmux", "pendemux"):
+        for element in ("peninfer", "pentrack", "penzone", "penmux", "pendemux", "penaggregate"):
             if str(plugin) not in said(["gst-inspect-1.0", element], env):
                 sys.exit(f"{element} does not come from {plugin}")
         program = str(prefix / "bin/penstock")

@@ -123,6 +123,7 @@ void check_gstreamer(Doctor& doctor) {
         Need{"penzone", "counts them by places", "penstock"},
         Need{"penmux", "joins streams", "penstock"},
         Need{"pendemux", "parts them again", "penstock"},
+        Need{"penaggregate", "joins what several models found", "penstock"},
         Need{"decodebin3", "picks decoders", "gstreamer1.0-plugins-base"},
         Need{"qtdemux", "reads MP4", "gstreamer1.0-plugins-good"},
         Need{"avidemux", "reads AVI", "gstreamer1.0-plugins-good"},
