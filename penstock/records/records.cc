@@ -125,6 +125,28 @@ void append_object(std::string& out, const Detection& object) {
   out += '}';
 }
 
+void append_places(std::string& out, const FrameResult& result) {
+  if (!result.zones.empty()) {
+    append_array(out, R"(,"zones":)", result.zones, [&](const ZoneCount& zone) {
+      out += R"({"name":)";
+      append_json_string(out, zone.name);
+      append_member(out, R"(,"inside":)", zone.inside);
+      append_member(out, R"(,"entered":)", zone.entered);
+      append_member(out, R"(,"left":)", zone.left);
+      out += '}';
+    });
+  }
+  if (!result.lines.empty()) {
+    append_array(out, R"(,"lines":)", result.lines, [&](const LineCount& line) {
+      out += R"({"name":)";
+      append_json_string(out, line.name);
+      append_member(out, R"(,"forwards":)", line.forwards);
+      append_member(out, R"(,"backwards":)", line.backwards);
+      out += '}';
+    });
+  }
+}
+
 }  // namespace
 
 std::string to_json_line(const FrameResult& result) {
@@ -139,6 +161,8 @@ std::string to_json_line(const FrameResult& result) {
   append_array(out, R"(,"objects":)", result.objects,
                [&](const Detection& object) { append_object(out, object); });
   append_others(out, result);
+  append_attributes(out, result.attributes);
+  append_places(out, result);
   out += '}';
   return out;
 }

@@ -88,17 +88,36 @@ struct Findings : PictureFindings {
   std::vector<Detection> objects;  ///< Score descending, then what was found within objects.
 };
 
+/// What a zone counter said of one of its zones with a frame.
+struct ZoneCount {
+  std::string name{};
+  std::uint64_t inside = 0;   ///< Objects of this frame.
+  std::uint64_t entered = 0;  ///< Since its start.
+  std::uint64_t left = 0;
+};
+
+/// As ZoneCount, of a line.
+struct LineCount {
+  std::string name{};
+  std::uint64_t forwards = 0;  ///< Since its start.
+  std::uint64_t backwards = 0;
+};
+
 struct FrameResult : Findings {
   std::string source;
   std::uint64_t frame = 0;  ///< 0-based number within the source.
   std::int64_t pts_ns = -1;
   std::uint64_t generation = 0;
   int width = 0, height = 0;
+  std::vector<Attributes> attributes{};  ///< Of the whole frame, by later models, in their order.
+  std::vector<ZoneCount> zones{};        ///< In the counter's order; empty where nobody counted.
+  std::vector<LineCount> lines{};
 };
 
 /// One JSON line without the newline (docs/json.md): source, frame, pts_ns, width, height,
-/// objects[], and the keys of the other tasks where there is something to tell. Numbers are plain
-/// decimal, non-finite values never occur, strings are escaped UTF-8.
+/// objects[], and where there is something to tell the keys of the other tasks, attributes[],
+/// zones[] and lines[]. Numbers are plain decimal, non-finite values never occur, strings are
+/// escaped UTF-8.
 std::string to_json_line(const FrameResult& result);
 
 }  // namespace penstock

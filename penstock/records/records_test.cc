@@ -53,6 +53,20 @@ TEST(JsonLine, GivenTrackedObjects_WhenWritten_ThenOnlyTheyHaveTheTrackersKeys) 
       << line;
 }
 
+TEST(JsonLine, GivenPlacesThatWereCounted_WhenWritten_ThenTheyComeLast) {
+  FrameResult result;
+  result.classes = {{.class_id = 3, .label = "cat", .confidence = 0.5f}};
+  result.zones = {{.name = "the \"mat\"", .inside = 2, .entered = 18446744073709551615u, .left = 3},
+                  {.name = "door"}};
+  result.lines = {{.name = "gate", .forwards = 4, .backwards = 5}};
+  EXPECT_EQ(to_json_line(result),
+            R"({"source":"","frame":0,"pts_ns":-1,"width":0,"height":0,"objects":[],)"
+            R"("classes":[{"label":"cat","class_id":3,"confidence":0.5}],)"
+            R"("zones":[{"name":"the \"mat\"","inside":2,"entered":18446744073709551615,"left":3},)"
+            R"({"name":"door","inside":0,"entered":0,"left":0}],)"
+            R"("lines":[{"name":"gate","forwards":4,"backwards":5}]})");
+}
+
 TEST(JsonLine, GivenASecondStagesFindings_WhenWritten_ThenObjectsHaveThemByModel) {
   FrameResult result;
   Attributes color;
@@ -72,6 +86,20 @@ TEST(JsonLine, GivenASecondStagesFindings_WhenWritten_ThenObjectsHaveThemByModel
       R"({"label":"plate")" +
       rest + R"(,"parent":0}]})"))
       << line;
+}
+
+TEST(JsonLine, GivenALaterModelsWordOnTheWholeFrame_WhenWritten_ThenItIsKeptApartFromTheFirsts) {
+  FrameResult result;
+  result.classes = {{.class_id = 3, .label = "cat", .confidence = 0.5f}};
+  Attributes scene;
+  scene.model = "scene";
+  scene.classes = {{.class_id = 1, .label = "street", .confidence = 0.25f}};
+  result.attributes = {scene};
+  EXPECT_EQ(to_json_line(result),
+            R"({"source":"","frame":0,"pts_ns":-1,"width":0,"height":0,"objects":[],)"
+            R"("classes":[{"label":"cat","class_id":3,"confidence":0.5}],)"
+            R"("attributes":[{"model":"scene","classes":)"
+            R"([{"label":"street","class_id":1,"confidence":0.25}]}]})");
 }
 
 TEST(JsonLine, GivenTheOtherTasksFindings_WhenWritten_ThenTheirKeysFollow) {
