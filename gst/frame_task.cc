@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gst/frame_task.h"
 
+#include <string>
 #include <utility>
 
-#include "gst/analysis_relations.h"
+#include "gst/joined_analysis.h"
 #include "gst/penanalysis_meta.h"
 
 namespace penstock::gst {
@@ -11,7 +12,8 @@ namespace {
 
 class WholeFrame final : public FrameTask {
  public:
-  explicit WholeFrame(const FrameResult& about) : analysis_(std::make_shared<Analysis>()) {
+  WholeFrame(const std::string& model, const FrameResult& about)
+      : model_(model), analysis_(std::make_shared<Analysis>()) {
     analysis_->result = about;
   }
 
@@ -25,24 +27,30 @@ class WholeFrame final : public FrameTask {
   }
 
   Result<void> attach(GstBuffer* frame) override {
-    PENSTOCK_TRY(attach_relations(frame, analysis_->result));
-    attach_analysis(frame, std::move(analysis_));
-    return {};
+    return attach_findings(frame, std::move(analysis_), model_);
   }
 
  private:
+  const std::string model_;
   std::shared_ptr<Analysis> analysis_;
 };
 
 class WholeFrames final : public FrameTasks {
  public:
+  explicit WholeFrames(std::string model) : model_(std::move(model)) {}
+
   Result<std::unique_ptr<FrameTask>> begin(GstBuffer*, const FrameResult& about) override {
-    return std::make_unique<WholeFrame>(about);
+    return std::make_unique<WholeFrame>(model_, about);
   }
+
+ private:
+  const std::string model_;
 };
 
 }  // namespace
 
-std::shared_ptr<FrameTasks> whole_frame_tasks() { return std::make_shared<WholeFrames>(); }
+std::shared_ptr<FrameTasks> whole_frame_tasks(const std::string& model) {
+  return std::make_shared<WholeFrames>(model);
+}
 
 }  // namespace penstock::gst

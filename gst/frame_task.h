@@ -10,6 +10,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "penstock/base/error.h"
@@ -49,7 +50,7 @@ struct RegionCounts {
   std::atomic<guint64> left_out{0};  ///< More than a frame may have.
 };
 
-/// One task a frame: all of it, as one region.
-std::shared_ptr<FrameTasks> whole_frame_tasks();
+/// One task a frame: all of it, as one region. `model` is who says what is found.
+std::shared_ptr<FrameTasks> whole_frame_tasks(const std::string& model);
 
 }  // namespace penstock::gst

@@ -121,15 +121,17 @@ guint64 batch_wait_ns(const InferConfig& config) {
 
 void choose_regions(const InferConfig& config, const Manifest& manifest,
                     InferStream::Options& options) {
-  if (config.roi == Roi::kFullFrame) return;
+  if (config.roi == Roi::kFullFrame) {
+    options.make_tasks = [name = manifest.name] { return whole_frame_tasks(name); };
+    return;
+  }
   // The regions of a frame may fill a batch; a stream's share of the executor is no larger than
   // that.
   options.lanes = config.batch_size;
   if (config.roi == Roi::kTiles) {
     options.make_tasks = [grid = tile_grid(config).value_or(TileGrid{}),
-                          merge = decode_options(config, manifest)] {
-      return tile_tasks(grid, merge);
-    };
+                          merge = decode_options(config, manifest),
+                          name = manifest.name] { return tile_tasks(grid, merge, name); };
     return;
   }
   ObjectOptions objects{.model = manifest.name, .is_pose = manifest.task == "pose", .filter = {}};

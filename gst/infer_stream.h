@@ -43,7 +43,7 @@ class InferStream {
     std::size_t frame_limit = 1;  ///< Frames of a stream held; more may wait for their place.
     guint interval = 1;           ///< Every interval-th frame of a stream is inferred.
     std::uint32_t lanes = 1;      ///< On which regions of a frame are submitted.
-    std::function<std::shared_ptr<FrameTasks>()> make_tasks = whole_frame_tasks;
+    std::function<std::shared_ptr<FrameTasks>()> make_tasks = [] { return whole_frame_tasks({}); };
     std::shared_ptr<RegionCounts> counts = std::make_shared<RegionCounts>();
   };
 

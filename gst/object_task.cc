@@ -12,25 +12,17 @@
 #include <vector>
 
 #include "gst/analysis_relations.h"
+#include "gst/joined_analysis.h"
 #include "gst/object_records.h"
 #include "gst/penanalysis_meta.h"
 
 namespace penstock::gst {
 namespace {
 
-bool says_nothing(const PictureFindings& said) {
-  return said.classes.empty() && said.areas.empty() && said.embedding.empty() &&
-         said.tensors.empty() && said.texts.empty();
-}
-
 bool is_small(const PictureFindings& said) {
   std::size_t values = said.embedding.size();
   for (const TensorRecord& tensor : said.tensors) values += tensor.values.size();
   return values <= kKeptValues;
-}
-
-bool leaves_something(const DeviceFindings& device) {
-  return device.masks || device.class_map || !device.tensors.empty();
 }
 
 /// What was last said of each tracked object. Used by the source pad's task alone.

@@ -318,6 +318,93 @@ TEST_P(G02, GivenRecordsThatSomebodyMoved_WhenObjectsAreClassified_ThenTheyCount
   EXPECT_EQ(told->result.objects[0].x, float(spots[0].x));
 }
 
+int analyses_on(GstBuffer* buffer) {
+  int analyses = 0;
+  gpointer state = nullptr;
+  while (GstMeta* meta = gst_buffer_iterate_meta(buffer, &state)) {
+    analyses += g_str_equal(g_type_name(meta->info->type), "PenAnalysisMeta");
+  }
+  return analyses;
+}
+
+/// Of a detector that found the cars and a mood.
+std::shared_ptr<Analysis> first_stage() {
+  auto first = std::make_shared<Analysis>();
+  first->result.source = "camera";
+  first->result.classes = {{.class_id = 7, .label = "busy", .confidence = 0.5f}};
+  for (const Spot& spot : three_cars()) {
+    first->result.objects.push_back({.label = "car",
+                                     .confidence = spot.confidence,
+                                     .x = float(spot.x) + 0.25f,
+                                     .y = float(spot.y),
+                                     .width = 48,
+                                     .height = 48,
+                                     .track_id = 4});
+  }
+  return first;
+}
+
+TEST_P(G02, GivenAFirstStage_WhenAnotherLooksAtTheWholeFrame_ThenOneAnalysisHasBothWords) {
+  play_stage(color_reader(), {"roi=full-frame"});
+  BufferPtr in = frame_of(three_cars());
+  const auto first = first_stage();
+  attach_analysis(in.get(), first);
+  const BufferPtr out = through(std::move(in));
+  EXPECT_EQ(analyses_on(out.get()), 1);
+  const auto both = share_analysis(out.get());
+  ASSERT_NE(both, nullptr);
+  EXPECT_EQ(both->result.source, "camera");
+  ASSERT_EQ(both->result.objects.size(), 3u);
+  EXPECT_EQ(both->result.objects[0].x, 16.25f);
+  EXPECT_EQ(both->result.objects[2].track_id, 4);
+  ASSERT_EQ(both->result.classes.size(), 1u);
+  EXPECT_EQ(both->result.classes[0].label, "busy") << "the first's own";
+  ASSERT_EQ(both->result.attributes.size(), 1u);
+  EXPECT_EQ(both->result.attributes[0].model, to_string(PictureReader::kCenterLogits));
+  EXPECT_EQ(both->result.attributes[0].classes.size(), 3u);
+  EXPECT_TRUE(first->result.attributes.empty()) << "others may share it";
+}
+
+TEST_P(G02, GivenAFirstStage_WhenAnotherFindsObjectsInTiles_ThenTheyStandBehindTheFirsts) {
+  // Tiles of the model's size; it finds squares of three of its strides, and of the cars what tiles
+  // cut.
+  play_stage(finder(BoxLayout::kYolov8), {"roi=tiles", "tiles=3x2", "tile-overlap=50"});
+  auto spots = three_cars();
+  spots.push_back({1, 232, 72, 24});
+  spots.push_back({2, 96, 16, 24});
+  BufferPtr in = frame_of(spots);
+  attach_analysis(in.get(), first_stage());
+  const BufferPtr out = through(std::move(in));
+  EXPECT_EQ(analyses_on(out.get()), 1);
+  const auto both = share_analysis(out.get());
+  ASSERT_NE(both, nullptr);
+  const auto& objects = both->result.objects;
+  ASSERT_GE(objects.size(), 5u);
+  EXPECT_EQ(objects.size(), objects_of(out.get()).size()) << "as many as there are records";
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    EXPECT_EQ(objects[i].track_id, i < 3 ? 4 : 0);
+    EXPECT_EQ(objects[i].label == "car", i < 3);
+  }
+  std::vector<std::string> found;
+  for (std::size_t i = 3; i < objects.size(); ++i) {
+    found.push_back(str_format("{} at {},{}", objects[i].class_id, objects[i].x, objects[i].y));
+  }
+  EXPECT_THAT(found, ::testing::IsSupersetOf({"1 at 232,72", "2 at 96,16"}));
+}
+
+TEST_P(G02, GivenRecordsThatTheFirstStageKnowsNotOf_WhenAnotherFollows_ThenEachKeepsItsOwnWord) {
+  play_stage(color_reader(), {"roi=full-frame"});
+  BufferPtr in = frame_of(three_cars());
+  auto first = first_stage();
+  first->result.objects.pop_back();
+  attach_analysis(in.get(), first);
+  const BufferPtr out = through(std::move(in));
+  EXPECT_EQ(analyses_on(out.get()), 2);
+  const auto latest = share_analysis(out.get());
+  EXPECT_TRUE(latest->result.objects.empty());
+  EXPECT_EQ(latest->result.classes.size(), 3u);
+}
+
 TEST_P(G02, GivenASegmenter_WhenObjectsAreLookedAt_ThenEachHasItsOwnMapOnTheDevice) {
   play_stage(reader(PictureReader::kColorScores));
   const BufferPtr out = through(frame_of(three_cars()));

@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "gst/analysis_relations.h"
+#include "gst/joined_analysis.h"
 #include "gst/penanalysis_meta.h"
 #include "penstock/task/tile_merge.h"
 
@@ -16,8 +17,12 @@ namespace {
 
 class TileTask final : public FrameTask {
  public:
-  TileTask(std::vector<RectI> tiles, const DecodeOptions& merge, const FrameResult& about)
-      : tiles_(std::move(tiles)), merge_(merge), analysis_(std::make_shared<Analysis>()) {
+  TileTask(std::vector<RectI> tiles, const DecodeOptions& merge, const std::string& model,
+           const FrameResult& about)
+      : tiles_(std::move(tiles)),
+        merge_(merge),
+        model_(model),
+        analysis_(std::make_shared<Analysis>()) {
     analysis_->result = about;
   }
 
@@ -41,36 +46,38 @@ class TileTask final : public FrameTask {
   }
 
   Result<void> attach(GstBuffer* frame) override {
-    PENSTOCK_TRY(attach_relations(frame, analysis_->result));
-    attach_analysis(frame, std::move(analysis_));
-    return {};
+    return attach_findings(frame, std::move(analysis_), model_);
   }
 
  private:
   const std::vector<RectI> tiles_;
   const DecodeOptions merge_;
+  const std::string model_;
   std::shared_ptr<Analysis> analysis_;
 };
 
 class TileTasks final : public FrameTasks {
  public:
-  TileTasks(const TileGrid& grid, const DecodeOptions& merge) : grid_(grid), merge_(merge) {}
+  TileTasks(const TileGrid& grid, const DecodeOptions& merge, std::string model)
+      : grid_(grid), merge_(merge), model_(std::move(model)) {}
 
   Result<std::unique_ptr<FrameTask>> begin(GstBuffer*, const FrameResult& about) override {
     auto tiles = plan_tiles(grid_, about.width, about.height);
     if (!tiles) return std::unexpected(std::move(tiles).error());
-    return std::make_unique<TileTask>(*std::move(tiles), merge_, about);
+    return std::make_unique<TileTask>(*std::move(tiles), merge_, model_, about);
   }
 
  private:
   const TileGrid grid_;
   const DecodeOptions merge_;
+  const std::string model_;
 };
 
 }  // namespace
 
-std::shared_ptr<FrameTasks> tile_tasks(const TileGrid& grid, const DecodeOptions& merge) {
-  return std::make_shared<TileTasks>(grid, merge);
+std::shared_ptr<FrameTasks> tile_tasks(const TileGrid& grid, const DecodeOptions& merge,
+                                       const std::string& model) {
+  return std::make_shared<TileTasks>(grid, merge, model);
 }
 
 }  // namespace penstock::gst

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "gst/frame_task.h"
 #include "penstock/media/tiles.h"
@@ -12,6 +13,7 @@
 namespace penstock::gst {
 
 /// `merge` has what suppresses boxes across tiles, and how many objects a frame may have.
-std::shared_ptr<FrameTasks> tile_tasks(const TileGrid& grid, const DecodeOptions& merge);
+std::shared_ptr<FrameTasks> tile_tasks(const TileGrid& grid, const DecodeOptions& merge,
+                                       const std::string& model);
 
 }  // namespace penstock::gst
