@@ -99,6 +99,10 @@ DrawnRecords read_drawn(GstBuffer* buffer, int width, int height) {
   const std::size_t found = is_same ? analysis->result.objects.size() : records.size();
   drawn.left_out = found - std::min(found, kMaxDrawCommands);
   records.resize(std::min(records.size(), kMaxDrawCommands));
+  if (analysis != nullptr) {
+    drawn.zones = analysis->result.zones;
+    drawn.lines = analysis->result.lines;
+  }
   if (is_same) {
     const auto& objects = analysis->result.objects;
     drawn.objects.assign(objects.begin(), objects.begin() + static_cast<std::ptrdiff_t>(std::min(

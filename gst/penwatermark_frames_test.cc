@@ -184,6 +184,21 @@ TEST_P(W01, GivenZones_WhenDrawn_ThenTheirOutlinesAre) {
   EXPECT_EQ(got.count(40, 30, 90, 68), 0);
 }
 
+TEST_P(W01, GivenCountsOfZones_WhenDrawn_ThenTheyStandBehindTheNames) {
+  set("draw", "zones");
+  set("zones", "a: 0.1,0.25 0.9,0.25 0.9,0.75 0.1,0.75");
+  play();
+  const Painted without = painted(make_frame());
+  auto analysis = std::make_shared<Analysis>();
+  analysis->result.zones = {{.name = "another", .inside = 9}, {.name = "a", .inside = 3}};
+  BufferPtr frame = make_frame();
+  attach_analysis(frame.get(), analysis);
+  const Painted with = painted(std::move(frame));
+  // The ground of "a" is some twelve pixels wide, that of "a: 3 (+0 -0)" most of the picture.
+  EXPECT_EQ(without.count(40, 14, 90, 22), 0);
+  EXPECT_EQ(with.count(40, 14, 70, 22), 30 * 8);
+}
+
 /// A mask over the left half of the picture, as a decoder leaves it on the device.
 TEST_P(W01, GivenDeviceMasks_WhenDrawn_ThenTheyShineThroughWithoutBeingReadBack) {
   set("draw", "masks");

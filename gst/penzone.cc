@@ -14,6 +14,7 @@
 #include "gst/element_state.h"
 #include "gst/gst_ptr.h"
 #include "gst/object_records.h"
+#include "gst/penanalysis_meta.h"
 #include "gst/record_transform.h"
 #include "gst/zone_messages.h"
 #include "penstock/track/zone_text.h"
@@ -33,6 +34,7 @@ struct ZoneCore {
   bool post_messages = true;  // (O)
   ZoneFrame latest;           // (O)
   std::unique_ptr<ZoneCounter> counter;
+  bool counts = false;  ///< There are places, so that frames get counts.
   int width = 0, height = 0;
   Nanoseconds time{};  ///< Of the last frame that had one.
 };
@@ -69,6 +71,8 @@ Result<std::unique_ptr<ZoneCounter>> make_counter(PenZone* self) {
                               .forget_after = Nanoseconds(static_cast<gint64>(forget_after))});
 }
 
+bool has_places(const ZoneFrame& frame) { return !frame.zones.empty() || !frame.lines.empty(); }
+
 gboolean start(GstBaseTransform* base) {
   auto* self = PEN_ZONE(base);
   auto counter = make_counter(self);
@@ -79,6 +83,7 @@ gboolean start(GstBaseTransform* base) {
   self->core->counter = std::move(*counter);
   self->core->time = {};
   ZoneFrame none = self->core->counter->update({}, {}, 1, 1);
+  self->core->counts = has_places(none);
   GST_OBJECT_LOCK(self);
   self->core->latest = std::move(none);
   GST_OBJECT_UNLOCK(self);
@@ -115,6 +120,32 @@ std::vector<Detection> tracked_objects(GstAnalyticsRelationMeta* meta) {
   return objects;
 }
 
+/// Puts the counts into the frame's PenAnalysisMeta, behind those of a counter before this one.
+void add_counts(GstBuffer* buffer, const Analysis& said, const ZoneFrame& frame) {
+  // Others may share it.
+  auto analysis = std::make_shared<Analysis>(said);
+  FrameResult& result = analysis->result;
+  for (const ZoneState& zone : frame.zones) {
+    result.zones.push_back(
+        {.name = zone.name, .inside = zone.inside, .entered = zone.entered, .left = zone.left});
+  }
+  for (const LineState& line : frame.lines) {
+    result.lines.push_back(
+        {.name = line.name, .forwards = line.forwards, .backwards = line.backwards});
+  }
+  replace_analysis(buffer, std::move(analysis));
+}
+
+/// A frame that gets counts and that somebody else holds too goes on as a shallow copy; all others
+/// as they are.
+GstFlowReturn choose_output(GstBaseTransform* base, GstBuffer* input, GstBuffer** output) {
+  const ZoneCore& core = *PEN_ZONE(base)->core;
+  const bool gets_counts = core.counts && read_analysis(input) != nullptr &&
+                           gst_buffer_get_analytics_relation_meta(input) != nullptr;
+  *output = gets_counts && !gst_buffer_is_writable(input) ? gst_buffer_copy(input) : input;
+  return *output != nullptr ? GST_FLOW_OK : GST_FLOW_ERROR;
+}
+
 GstFlowReturn look_at(GstBaseTransform* base, GstBuffer* buffer) {
   auto* self = PEN_ZONE(base);
   ZoneCore& core = *self->core;
@@ -125,6 +156,9 @@ GstFlowReturn look_at(GstBaseTransform* base, GstBuffer* buffer) {
   if (GST_CLOCK_TIME_IS_VALID(time)) core.time = Nanoseconds(static_cast<gint64>(time));
   ZoneFrame frame = core.counter->update(tracked_objects(meta), core.time, core.width, core.height);
   std::vector<ZoneEvent> events = std::move(frame.events);
+  if (const Analysis* said = read_analysis(buffer); said != nullptr && core.counts) {
+    add_counts(buffer, *said, frame);
+  }
   GST_OBJECT_LOCK(self);
   const bool post = core.post_messages;
   core.latest = std::move(frame);
@@ -202,26 +236,27 @@ void install_properties(GObjectClass* klass) {
   const auto install = [klass](guint id, GParamSpec* spec) {
     g_object_class_install_property(klass, id, spec);
   };
-  install(kZones, g_param_spec_string("zones", "Zones",
-                                      "NAME: X,Y X,Y X,Y ... [@ LABEL,LABEL]; ... with X and Y as "
-                                      "parts of the picture",
-                                      "", kReadyProperty));
-  install(kLines,
-          g_param_spec_string("lines", "Lines",
-                              "NAME: X,Y X,Y [@ LABEL,LABEL]; ... crossed forwards from the "
-                              "left of the way from the first end to the second",
-                              "", kReadyProperty));
+  install(kZones, g_param_spec_string(
+                      "zones", "Zones",
+                      "Polygons, as NAME: X,Y X,Y X,Y ... @ LABEL,LABEL; NAME: ..., of 3 to 256 "
+                      "corners that do not cross themselves; X and Y are parts of the picture, 0 "
+                      "to 1 from its upper left corner; without the @ all labels count",
+                      "", kReadyProperty));
+  install(kLines, g_param_spec_string(
+                      "lines", "Lines",
+                      "Lines, as NAME: X,Y X,Y @ LABEL; ...: crossed forwards from the left of the "
+                      "way from the first end to the second to its right, as seen",
+                      "", kReadyProperty));
   install(kForgetAfter,
           g_param_spec_uint64("forget-after", "Forget after",
-                              "Running time in ns for which an object may be missing before it has "
+                              "Running time (ns) for which an object may be missing before it has "
                               "left where it was last",
                               0, 3600 * GST_SECOND, kForgetAfterDefault, kReadyProperty));
   install(kPostMessages,
           g_param_spec_boolean("post-messages", "Post messages",
                                "Post an element message for every event", TRUE, kReadyProperty));
   install(kStats,
-          g_param_spec_boxed("stats", "Statistics", "Zones and lines with their sums so far",
-                             GST_TYPE_STRUCTURE,
+          g_param_spec_boxed("stats", "Statistics", "The sums so far, below", GST_TYPE_STRUCTURE,
                              static_cast<GParamFlags>(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
 }
 
@@ -238,6 +273,7 @@ static void pen_zone_class_init(PenZoneClass* klass) {
   transform_class->stop = stop;
   transform_class->set_caps = set_caps;
   transform_class->sink_event = sink_event;
+  transform_class->prepare_output_buffer = choose_output;
   transform_class->transform_ip = look_at;
   install_properties(object_class);
   add_any_video_pads(element_class);
@@ -249,6 +285,6 @@ static void pen_zone_class_init(PenZoneClass* klass) {
 static void pen_zone_init(PenZone* self) {
   self->core = new ZoneCore;
   self->core->forget_after = kForgetAfterDefault;
-  // Frames are only looked at, so a shared one is not even copied.
+  // Memory is only looked at, and a shared frame that gets no counts is not even copied.
   gst_base_transform_set_passthrough(GST_BASE_TRANSFORM(self), TRUE);
 }

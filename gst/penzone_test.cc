@@ -5,14 +5,17 @@
 #include <gst/check/gstharness.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "gst/gst_ptr.h"
+#include "gst/penanalysis_meta.h"
 #include "gst/testing/element_properties.h"
 #include "gst/testing/infer_fixture.h"
+#include "penstock/base/str_format.h"
 
 namespace penstock::gst {
 namespace {
@@ -174,6 +177,61 @@ TEST_F(PenzoneTest, GivenASharedFrame_WhenItPasses_ThenItIsTheSameBuffer) {
   EXPECT_EQ(passed.get(), held.get());
   EXPECT_EQ(events(), Texts{});
   EXPECT_EQ(stat("zones", 0, "entered"), 1u);
+}
+
+/// Of the analysis on a frame: "zone inside entered left" and "line forwards backwards".
+Texts counts_on(GstBuffer* buffer) {
+  Texts texts;
+  const Analysis* analysis = read_analysis(buffer);
+  if (analysis == nullptr) return texts;
+  for (const ZoneCount& zone : analysis->result.zones) {
+    texts.push_back(str_format("{} {} {} {}", zone.name, zone.inside, zone.entered, zone.left));
+  }
+  for (const LineCount& line : analysis->result.lines) {
+    texts.push_back(str_format("{} {} {}", line.name, line.forwards, line.backwards));
+  }
+  return texts;
+}
+
+BufferPtr analysed_at(GstClockTime pts, const std::vector<Stands>& objects) {
+  BufferPtr buffer = frame_at(pts, objects);
+  auto analysis = std::make_shared<Analysis>();
+  analysis->result.objects.resize(objects.size());
+  attach_analysis(buffer.get(), std::move(analysis));
+  return buffer;
+}
+
+TEST_F(PenzoneTest, GivenAnalysedFrames_WhenTheyPass_ThenEachSaysWhatWasCountedUpToIt) {
+  g_object_set(element_.get(), "zones", kDoor, "lines", "gate: 0.5,0.9 0.5,0.1", nullptr);
+  play();
+  EXPECT_EQ(counts_on(push(analysed_at(0, {{30, 40, 0}, {40, 40, 1}})).get()),
+            (Texts{"door 2 2 0", "gate 0 0"}));
+  EXPECT_EQ(counts_on(push(analysed_at(GST_SECOND, {{55, 40, 0}, {40, 40, 1}})).get()),
+            (Texts{"door 2 2 0", "gate 1 0"}));
+  EXPECT_EQ(counts_on(push(analysed_at(2 * GST_SECOND, {{80, 40, 0}, {40, 40, 1}})).get()),
+            (Texts{"door 1 2 1", "gate 1 0"}));
+}
+
+TEST_F(PenzoneTest, GivenAFrameThatAnotherHoldsToo_WhenItGetsCounts_ThenTheOthersIsAsItWas) {
+  g_object_set(element_.get(), "zones", kDoor, nullptr);
+  play();
+  const BufferPtr held = analysed_at(0, {{30, 40, 3}});
+  const BufferPtr passed = push(BufferPtr(gst_buffer_ref(held.get())));
+  ASSERT_NE(passed, nullptr);
+  EXPECT_EQ(counts_on(passed.get()), Texts{"door 1 1 0"});
+  EXPECT_EQ(counts_on(held.get()), Texts{});
+  EXPECT_EQ(gst_buffer_peek_memory(passed.get(), 0), gst_buffer_peek_memory(held.get(), 0));
+  EXPECT_EQ(GST_BUFFER_PTS(passed.get()), 0u);
+}
+
+TEST_F(PenzoneTest, GivenTwoCounters_WhenAFramePassesBoth_ThenItHasBothsCounts) {
+  g_object_set(element_.get(), "zones", kDoor, nullptr);
+  play();
+  BufferPtr frame = analysed_at(0, {{30, 40, 3}});
+  auto counted = std::make_shared<Analysis>(*read_analysis(frame.get()));
+  counted->result.zones = {{.name = "before", .inside = 7}};
+  replace_analysis(frame.get(), std::move(counted));
+  EXPECT_EQ(counts_on(push(std::move(frame)).get()), (Texts{"before 7 0 0", "door 1 1 0"}));
 }
 
 TEST_F(PenzoneTest, GivenPlacesThatAreNone_WhenStarted_ThenOneErrorNamesThem) {

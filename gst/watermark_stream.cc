@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gst/watermark_stream.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -20,6 +21,22 @@ struct Slot {
   StoragePtr storage;
   GstPtr<GObject> display;
 };
+
+/// The zones with what `records` counted in those of their names.
+std::vector<OverlayZone> with_counts(std::vector<OverlayZone> zones, const DrawnRecords& records) {
+  for (OverlayZone& drawn : zones) {
+    if (drawn.is_closed) {
+      const auto zone = std::ranges::find(records.zones, drawn.name, &ZoneCount::name);
+      if (zone == records.zones.end()) continue;
+      drawn.count = str_format("{} (+{} -{})", zone->inside, zone->entered, zone->left);
+    } else {
+      const auto line = std::ranges::find(records.lines, drawn.name, &LineCount::name);
+      if (line == records.lines.end()) continue;
+      drawn.count = str_format("+{} -{}", line->forwards, line->backwards);
+    }
+  }
+  return zones;
+}
 
 /// Metadata about the memory of the buffer that it is on, or that keeps another buffer.
 bool is_about_memory(GType api) {
@@ -74,9 +91,10 @@ Result<void> WatermarkStream::set_format(const VideoFormat& format, const Overla
 
 Result<std::shared_ptr<const Drawing>> WatermarkStream::drawing_of(GstBuffer* input) {
   const DrawnRecords records = read_drawn(input, format_.width, format_.height);
+  const std::vector<OverlayZone> zones = with_counts(zones_, records);
   auto drawn = overlay_->draw({.objects = records.objects,
                                .classes = records.classes,
-                               .zones = zones_,
+                               .zones = zones,
                                .masks = records.masks ? &*records.masks : nullptr,
                                .shown_id_offset = -kTrackIdOffset});
   if (!drawn) return std::unexpected(std::move(drawn).error());

@@ -214,8 +214,15 @@ void PictureOverlay::draw_zone(DrawList& list, const OverlayZone& zone) const {
     if (at(i).y < top.y) top = at(i);
   }
   if (!std::isfinite(top.x) || !std::isfinite(top.y)) return;
-  draw_text(list, static_cast<double>(top.x), static_cast<double>(top.y),
-            glyphs_of(zone.name, kMaxLabelGlyphs), kZoneColor);
+  // A long name is cut, its count is not.
+  auto text = glyphs_of(zone.name, kMaxLabelGlyphs);
+  if (!zone.count.empty()) {
+    const auto counted = glyphs_of(": " + zone.count, kMaxLabelGlyphs);
+    text.resize(std::min(text.size(), kMaxLabelGlyphs - counted.size()));
+    text.insert(text.end(), counted.begin(), counted.end());
+  }
+  draw_text(list, static_cast<double>(top.x), static_cast<double>(top.y), std::move(text),
+            kZoneColor);
 }
 
 void PictureOverlay::draw_box(DrawList& list, const Detection& object) const {

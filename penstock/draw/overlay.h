@@ -58,6 +58,7 @@ struct OverlayZone {
   std::string name;
   std::vector<PointF> corners;
   bool is_closed = true;  ///< A polygon; else a line.
+  std::string count{};    ///< What was counted there, drawn behind the name; empty: nothing.
 };
 
 struct OverlayScene {

@@ -253,6 +253,21 @@ TEST(W01, GivenZones_WhenDrawn_ThenPolygonsCloseAndLinesDoNot) {
   EXPECT_TRUE(drawn({.zones = zones}, {.zones = false}).commands().empty());
 }
 
+TEST(W01, GivenCountsOfZones_WhenDrawn_ThenTheyStandBehindTheNamesAndAreNotCutOff) {
+  const std::string long_name(80, 'n');
+  const std::vector<OverlayZone> zones{{.name = "door",
+                                        .corners = {{0.1f, 0.2f}, {0.5f, 0.25f}, {0.5f, 0.9f}},
+                                        .count = "3 (+5 -2)"},
+                                       {.name = long_name,
+                                        .corners = {{0.1f, 0.5f}, {0.8f, 0.5f}},
+                                        .is_closed = false,
+                                        .count = "+12 -34"}};
+  const auto names = labels_of(drawn({.zones = zones}, {.text_size = 5}));
+  ASSERT_EQ(names.size(), 2u);
+  EXPECT_EQ(names[0].text, glyphs_of("door: 3 (+5 -2)", 64));
+  EXPECT_EQ(names[1].text, glyphs_of(std::string(55, 'n') + ": +12 -34", 64));
+}
+
 TEST(W01, GivenClassesOfTheWholePicture_WhenDrawn_ThenTheFirstAreWrittenBelowEachOther) {
   std::vector<Classification> classes;
   for (int i = 0; i < 9; ++i) {
