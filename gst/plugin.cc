@@ -4,10 +4,13 @@
 // application and the plugin share one set of types.
 #include <gst/gst.h>
 
+#include "gst/latency_tracer.h"
 #include "gst/register.h"
 
 namespace {
-gboolean plugin_init(GstPlugin* plugin) { return penstock::gst::register_elements(plugin); }
+gboolean plugin_init(GstPlugin* plugin) {
+  return penstock::gst::register_elements(plugin) && penstock::gst::register_tracers(plugin);
+}
 }  // namespace
 
 #define PACKAGE "penstock"
