@@ -40,6 +40,34 @@ int terminal_width() {
   return size.ws_col - 1;
 }
 
+bool counts_places(const RunFlags& flags) { return !flags.zones.empty() || !flags.lines.empty(); }
+
+ElementSettings zone_counter(const RunFlags& flags) {
+  // What is counted is on the frames, and nobody reads the messages.
+  return {"penzone",
+          "zones",
+          {{"zones", flags.zones}, {"lines", flags.lines}, {"post-messages", "false"}}};
+}
+
+/// Flags about objects and the model, or each other.
+Result<void> check_finders(const RunFlags& flags, const Manifest& manifest) {
+  if (flags.read_tensors && manifest.task != "raw") {
+    return fail(ErrorKind::kInvalidArgument,
+                str_format("--read-tensors is for models of task 'raw'; '{}' is of task '{}'",
+                           manifest.name, manifest.task));
+  }
+  if (flags.track && subject_of(manifest.task) != Subject::kObjects) {
+    return fail(ErrorKind::kInvalidArgument,
+                str_format("--track is for models that find objects; '{}' is of task '{}'",
+                           manifest.name, manifest.task));
+  }
+  if (counts_places(flags) && !flags.track) {
+    return fail(ErrorKind::kInvalidArgument,
+                "--zones and --lines count objects with ids: say --track, too");
+  }
+  return {};
+}
+
 int run_one(const RunFlags& flags) {
   RunOptions options;
   for (const std::string& output : flags.outputs) {
@@ -63,6 +91,7 @@ int run_one(const RunFlags& flags) {
   if (flags.workers) options.properties.emplace_back("workers", std::to_string(*flags.workers));
   if (flags.read_tensors) options.properties.emplace_back("read-tensors", "true");
   if (flags.track) options.behind.push_back({"pentrack", "track"});
+  if (counts_places(flags)) options.behind.push_back(zone_counter(flags));
   options.convert = flags.convert;
   set_model(options, *model, flags.engine);
   const bool quiet = flags.quiet;
@@ -70,19 +99,7 @@ int run_one(const RunFlags& flags) {
     if (!quiet) std::fprintf(stderr, "%s\n", printable(line).c_str());
   };
 
-  if (flags.read_tensors && manifest->task != "raw") {
-    return report(
-        Error(ErrorKind::kInvalidArgument,
-              str_format("--read-tensors is for models of task 'raw'; '{}' is of task '{}'",
-                         manifest->name, manifest->task)),
-        kExitUsage);
-  }
-  if (flags.track && subject_of(manifest->task) != Subject::kObjects) {
-    return report(Error(ErrorKind::kInvalidArgument,
-                        str_format("--track is for models that find objects; '{}' is of task '{}'",
-                                   manifest->name, manifest->task)),
-                  kExitUsage);
-  }
+  if (auto fits = check_finders(flags, *manifest); !fits) return report(fits.error(), kExitUsage);
   if (!options.video.empty() && subject_of(manifest->task) != Subject::kObjects) {
     options.on_plan(
         str_format("plan: the video output shows boxes only, and a model of task '{}' "
@@ -94,6 +111,11 @@ int run_one(const RunFlags& flags) {
   if (!gst::register_elements(nullptr)) {
     return report(Error(ErrorKind::kInternal, "GStreamer refuses penstock's elements"),
                   kExitSoftware);
+  }
+  if (counts_places(flags)) {
+    if (auto counter = try_element(zone_counter(flags)); !counter) {
+      return report(counter.error(), kExitUsage);
+    }
   }
   auto signals = StopSignals::install();
   if (!signals) return report(signals.error(), exit_code(signals.error().kind()));
@@ -182,6 +204,11 @@ Command add_run(CLI::App& app) {
       "video=FILE.mp4, json=FILE.jsonl or report=FILE.html; given once for each; '-' for "
       "json or report: stdout");
   run->add_flag("--track", flags->track, "Give objects ids that last from frame to frame");
+  run->add_option("--zones", flags->zones,
+                  "Count tracked objects in 'NAME: X,Y X,Y X,Y ... @ LABEL; ...', X and Y parts of "
+                  "the picture; with --track");
+  run->add_option("--lines", flags->lines,
+                  "Count those that cross 'NAME: X,Y X,Y @ LABEL; ...'; with --track");
   run->add_flag("--convert", flags->convert,
                 "Allow a convert stage (a copy of every frame) for 8-bit formats other than 4:2:0");
   run->add_flag("--read-tensors", flags->read_tensors,

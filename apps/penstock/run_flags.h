@@ -24,6 +24,7 @@ struct RunFlags {
   EngineFlags engine;
   std::vector<std::string> outputs;
   bool track = false;
+  std::string zones, lines;  ///< penzone's properties.
   bool convert = false;
   bool read_tensors = false;
   bool quiet = false;

@@ -135,6 +135,7 @@ Result<void> RunGraph::add_infer(const RunOptions& options) {
   auto infer = add_element(GST_BIN(pipeline_), infer_settings(options));
   if (!infer) return std::unexpected(std::move(infer).error());
   infer_ = *infer;
+  stages_.push_back(infer_);
   infer_sink_ = gst_element_get_static_pad(infer_, "sink");
   return {};
 }
@@ -146,6 +147,7 @@ Result<void> RunGraph::add_behind(const RunOptions& options) {
     if (!element) return std::unexpected(std::move(element).error());
     PENSTOCK_TRY(link(analysed_, *element));
     analysed_ = *element;
+    stages_.push_back(analysed_);
   }
   analysed_src_ = gst_element_get_static_pad(analysed_, "src");
   return {};
@@ -197,12 +199,20 @@ Result<void> RunGraph::add_video(const RunOptions& options) {
     if (!element) return std::unexpected(std::move(element).error());
     *part.element = *element;
   }
+  for (GstElement* stage : {overlay_, convert, encoder_}) stages_.push_back(stage);
   // One encoder thread, for the reason the decoder has one.
   g_object_set(encoder_, "multi-thread", 1u, "gop-size", 60u, nullptr);
   gst_util_set_object_arg(G_OBJECT(encoder_), "complexity", "low");
   gst_util_set_object_arg(G_OBJECT(encoder_), "rate-control", "bitrate");
   g_object_set(file, "location", options.video.c_str(), "sync", FALSE, "async", FALSE, nullptr);
   PENSTOCK_TRY(set_property(overlay_, "device", options.device));
+  // What is counted is shown.
+  for (const ElementSettings& settings : options.behind) {
+    if (settings.factory != "penzone") continue;
+    for (const auto& [name, value] : settings.properties) {
+      if (name == "zones" || name == "lines") PENSTOCK_TRY(set_property(overlay_, name, value));
+    }
+  }
   PENSTOCK_TRY(link(overlay_, convert));
   PENSTOCK_TRY(link(convert, format));
   PENSTOCK_TRY(link(format, encoder_));

@@ -17,6 +17,8 @@
 #include <gst/gst.h>
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "penstock/base/error.h"
 #include "penstock/pipeline/element_settings.h"
@@ -53,6 +55,8 @@ class RunGraph {
   GstPad* analysed_src() const { return analysed_src_; }
   /// After the overlay; null without video output.
   GstPad* drawn() const { return drawn_; }
+  /// The elements whose latency is told, in the order in which frames pass them.
+  const std::vector<GstElement*>& stages() const { return stages_; }
 
   /// Completes the drawing branch for video of `shape`, before its caps reach it: the bit rate.
   /// Answers the plan line, empty for none.
@@ -87,6 +91,7 @@ class RunGraph {
   GstPad* infer_sink_ = nullptr;
   GstPad* analysed_src_ = nullptr;
   GstPad* drawn_ = nullptr;
+  std::vector<GstElement*> stages_;
   bool has_planned_video_ = false;
   bool video_lost_ = false;  // peninfer's push thread only
 };

@@ -39,6 +39,8 @@ class RunJob {
       : options_(options),
         files_(options.files != nullptr ? *options.files : FileOps::system()),
         clock_(options.clock != nullptr ? *options.clock : Clock::system()),
+        latency_(options.latency != nullptr ? options.latency
+                                            : std::make_shared<LatencyBook>(clock_)),
         record_(clock_),
         source_end_(options.source, clock_, record_) {}
 
@@ -93,7 +95,7 @@ class RunJob {
                    RunPart::kPipeline);
       return false;
     }
-    probes_ = std::make_unique<RunProbes>(options_, *graph_, *outputs_, record_);
+    probes_ = std::make_unique<RunProbes>(options_, *graph_, *outputs_, record_, *latency_);
     probes_->install();
     // READY loads the model; apart from PLAYING, so that its failure is told from the source's.
     if (gst_element_set_state(graph_->pipeline(), GST_STATE_READY) == GST_STATE_CHANGE_FAILURE) {
@@ -122,6 +124,7 @@ class RunJob {
     }
     if (bus_ != nullptr) gst_object_unref(bus_);
     graph_.reset();
+    record_.summary().stages = latency_->figures();
     count_outside();
     if (outputs_ != nullptr) close_outputs();
     RunOutcome outcome = record_.take();
@@ -395,6 +398,7 @@ class RunJob {
   FileOps& files_;
   Clock& clock_;
 
+  const std::shared_ptr<LatencyBook> latency_;
   RunRecord record_;
   SourceEnd source_end_;
   Silence silence_;  // of a source that has started

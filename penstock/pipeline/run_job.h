@@ -17,6 +17,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,7 @@
 #include "penstock/base/clock.h"
 #include "penstock/base/error.h"
 #include "penstock/base/file_ops.h"
+#include "penstock/observe/latency_book.h"
 #include "penstock/pipeline/element_settings.h"
 #include "penstock/pipeline/progress.h"
 #include "penstock/pipeline/run_summary.h"
@@ -41,6 +43,7 @@ struct FrameReading {
 
 struct RunOptions {
   Source source;
+  std::string name;                                ///< The source's in figures; empty: its text.
   std::filesystem::path model;                     ///< manifest.json
   std::vector<std::filesystem::path> model_files;  ///< What else the model consists of.
   std::string model_name;                          ///< For the report.
@@ -52,13 +55,16 @@ struct RunOptions {
   std::optional<float> iou_threshold;
   /// More properties of peninfer, as text ("workers" = "1").
   std::vector<std::pair<std::string, std::string>> properties;
-  /// Elements behind peninfer, one after the other: pentrack, penzone.
+  /// Elements behind peninfer, one after the other: pentrack, second stages, penzone.
   std::vector<ElementSettings> behind;
+  /// The further models of a pipeline, as SharedModel opens them and SourceRunner puts them among
+  /// `behind`. A run by itself does not look at them.
+  std::vector<ElementSettings> stages;
   bool convert = false;  ///< Allow a convert stage for 8-bit formats other than 4:2:0.
 
   std::filesystem::path video;   ///< MP4 with boxes; empty: none.
   std::filesystem::path json;    ///< JSON lines; empty: none.
-  std::filesystem::path report;  ///< HTML; empty: none.
+  std::filesystem::path report;  ///< HTML, or JSON if it ends in .json; empty: none.
 
   /// Nothing for a frame of which nothing is told, as there are where peninfer has an `interval`.
   std::function<std::optional<FrameReading>(GstBuffer*)> read_frame;
@@ -78,6 +84,8 @@ struct RunOptions {
   Nanoseconds stall_after{};
   /// Count the decoder's copies, which one run of a process can at a time.
   bool count_upstream = true;
+  /// Keeps how long frames stay in each stage, over several runs; null: over this one.
+  std::shared_ptr<LatencyBook> latency;
   Progress* progress = nullptr;  ///< Must outlive the run.
   /// Becomes readable when the run is to stop early; -1: never.
   int stop_fd = -1;

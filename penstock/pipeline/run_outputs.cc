@@ -90,9 +90,9 @@ Result<std::unique_ptr<RunOutputs>> RunOutputs::open(const RunOptions& options, 
 Result<void> RunOutputs::close_json() { return json_ != nullptr ? json_->close() : Result<void>(); }
 
 Result<void> RunOutputs::write_report(const RunSummary& summary) {
-  const std::string html = to_html(summary);
-  auto written = files_.write_all(report_.fd(), std::as_bytes(std::span(html)));
-  const auto kept = report_.check_kept(html.size());
+  const std::string text = is_json_report(report_path_) ? to_json(summary) : to_html(summary);
+  auto written = files_.write_all(report_.fd(), std::as_bytes(std::span(text)));
+  const auto kept = report_.check_kept(text.size());
   report_.close();
   if (written) return kept;
   return std::unexpected(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "penstock/pipeline/run_probes.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -11,7 +12,48 @@
 
 namespace penstock {
 
+namespace {
+
+PassingFrame passing(GstBuffer* buffer) {
+  // GST_CLOCK_TIME_NONE is -1.
+  return {.pts_ns = std::int64_t(GST_BUFFER_PTS(buffer)),
+          .memory = gst_buffer_n_memory(buffer) > 0 ? gst_buffer_peek_memory(buffer, 0) : nullptr};
+}
+
+}  // namespace
+
+/// Before the other probes: some give frames new times.
+void RunProbes::time_stages() {
+  for (GstElement* element : graph_.stages()) {
+    LatencyBook::Stage* const stage = latency_.stage(GST_ELEMENT_NAME(element));
+    // Of an earlier run.
+    latency_.forget(stage);
+    Timed& timed = timed_.emplace_back(Timed{this, stage});
+    for (const auto& [name, probe] :
+         {std::pair{"sink", on_stage_in}, std::pair{"src", on_stage_out}}) {
+      GstPad* pad = gst_element_get_static_pad(element, name);
+      gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, probe, &timed, nullptr);
+      gst_object_unref(pad);
+    }
+  }
+}
+
+GstPadProbeReturn RunProbes::on_stage_in(GstPad*, GstPadProbeInfo* info, gpointer stage) {
+  const Timed& timed = *static_cast<const Timed*>(stage);
+  const RunOptions& options = timed.probes->options_;
+  timed.probes->latency_.arrive(timed.stage, passing(GST_PAD_PROBE_INFO_BUFFER(info)),
+                                options.name.empty() ? options.source.text : options.name);
+  return GST_PAD_PROBE_OK;
+}
+
+GstPadProbeReturn RunProbes::on_stage_out(GstPad*, GstPadProbeInfo* info, gpointer stage) {
+  const Timed& timed = *static_cast<const Timed*>(stage);
+  timed.probes->latency_.leave(timed.stage, passing(GST_PAD_PROBE_INFO_BUFFER(info)));
+  return GST_PAD_PROBE_OK;
+}
+
 void RunProbes::install() {
+  time_stages();
   GstElement* infer = graph_.infer();
   if (g_object_class_find_property(G_OBJECT_GET_CLASS(infer), "interval") != nullptr) {
     guint interval = 1;

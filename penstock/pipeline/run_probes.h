@@ -12,10 +12,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 
 #include "penstock/base/error.h"
+#include "penstock/observe/latency_book.h"
 #include "penstock/pipeline/frame_times.h"
 #include "penstock/pipeline/picture_sampler.h"
 #include "penstock/pipeline/run_graph.h"
@@ -32,8 +34,9 @@ inline constexpr const char* kAnalysed = "penstock-analysed";
 class RunProbes {
  public:
   /// All must outlive the pipeline's streaming threads, and so must the probes.
-  RunProbes(const RunOptions& options, RunGraph& graph, RunOutputs& outputs, RunRecord& record)
-      : options_(options), graph_(graph), outputs_(outputs), record_(record) {}
+  RunProbes(const RunOptions& options, RunGraph& graph, RunOutputs& outputs, RunRecord& record,
+            LatencyBook& latency)
+      : options_(options), graph_(graph), outputs_(outputs), record_(record), latency_(latency) {}
   RunProbes(const RunProbes&) = delete;
   RunProbes& operator=(const RunProbes&) = delete;
 
@@ -62,6 +65,10 @@ class RunProbes {
   static GstPadProbeReturn on_analysed(GstPad* pad, GstPadProbeInfo* info, gpointer self);
   static GstPadProbeReturn on_drawn(GstPad* pad, GstPadProbeInfo* info, gpointer self);
 
+  static GstPadProbeReturn on_stage_in(GstPad* pad, GstPadProbeInfo* info, gpointer stage);
+  static GstPadProbeReturn on_stage_out(GstPad* pad, GstPadProbeInfo* info, gpointer stage);
+
+  void time_stages();
   bool take_caps(GstCaps* caps);
   void sample_pictures(const VideoShape& shape);
   void take_frame(GstPad* pad, GstBuffer* buffer);
@@ -81,6 +88,12 @@ class RunProbes {
   RunGraph& graph_;
   RunOutputs& outputs_;
   RunRecord& record_;
+  LatencyBook& latency_;
+  struct Timed {
+    RunProbes* probes;
+    LatencyBook::Stage* stage;
+  };
+  std::deque<Timed> timed_;  ///< Given to probes, so they stay where they are.
 
   /// Made on the decoder's thread, then used on peninfer's push thread: the caps lie between.
   std::unique_ptr<PictureSampler> pictures_;

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "penstock/pipeline/run_report.h"
 
-#include <glib.h>
-
 #include <algorithm>
-#include <cmath>
 #include <iterator>
-#include <numbers>
 #include <utility>
 
 #include "penstock/base/str_append.h"
 #include "penstock/base/str_format.h"
+#include "penstock/pipeline/report_page.h"
+#include "penstock/pipeline/report_pictures.h"
 #include "penstock/pipeline/svg_chart.h"
 
 namespace penstock {
@@ -18,44 +16,7 @@ namespace {
 
 constexpr std::size_t kChartLabels = 5;
 
-constexpr std::string_view kStyle = R"(
-:root{--ink:#1c2530;--soft:#5b6773;--line:#d9dee3;--ground:#fff;--panel:#f6f8f9}
-body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--ground);max-width:960px;
-margin:0 auto;padding:24px}
-h1{font-size:24px;margin:0}h2{font-size:17px;margin:32px 0 8px}
-p{margin:6px 0}.soft{color:var(--soft)}
-.tiles{display:flex;flex-wrap:wrap;gap:12px;margin:18px 0}
-.tile{background:var(--panel);border-radius:8px;padding:10px 16px;min-width:120px}
-.tile b{display:block;font-size:22px;font-variant-numeric:tabular-nums}
-table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
-th,td{text-align:left;padding:5px 10px 5px 0;border-bottom:1px solid var(--line)}
-th{font-weight:600;color:var(--soft)}td.n,th.n{text-align:right}
-svg{width:100%;height:auto;display:block}
-.grid{stroke:var(--line)}.tick,.label,.name{font-size:12px;fill:var(--soft)}.name{fill:var(--ink)}
-.line{fill:none;stroke-width:2}.marker{stroke:var(--ink);stroke-width:2}
-.series-0{color:#1768ac}.series-1{color:#d1495b}.series-2{color:#2e8b57}.series-3{color:#c77d0a}
-.series-4{color:#6c4ab6}.series-5{color:#3b8ea5}
-.line[class]{stroke:currentColor}.bar{fill:currentColor}
-.legend span{margin-right:16px}.legend i{display:inline-block;width:12px;height:12px;
-border-radius:3px;background:currentColor;margin-right:6px;vertical-align:-1px}
-.legend b{font-weight:400;color:var(--ink)}
-.pictures{display:grid;grid-template-columns:repeat(auto-fill,minmax(300px,1fr));gap:14px}
-figure{margin:0}figcaption{color:var(--soft);font-size:13px}
-.box{fill:none;stroke:#ffcf33;stroke-width:2;vector-effect:non-scaling-stroke}
-.dot{fill:#ff5d8f;stroke:#000;stroke-width:1;vector-effect:non-scaling-stroke}
-.boxlabel{fill:#ffcf33;paint-order:stroke;stroke:#000;stroke-width:.25em;font-weight:600}
-@media(prefers-color-scheme:dark){:root{--ink:#e6e9ec;--soft:#9aa5b0;--line:#333b44;
---ground:#14181d;--panel:#1e242b}}
-)";
-
 double ms(Nanoseconds value) { return double(value.count()) / 1e6; }
-
-std::string base64(const std::string& bytes) {
-  gchar* text = g_base64_encode(reinterpret_cast<const guchar*>(bytes.data()), bytes.size());
-  std::string out(text);
-  g_free(text);
-  return out;
-}
 
 /// How a subject's sums are worded and scaled.
 struct Wording {
@@ -101,6 +62,50 @@ std::string counts_section(const RunSummary& summary) {
     out += str_format("<td class=\"n\">{:.2f}</tr>", words.factor * sum / double(summary.frames));
   }
   return out + "</table>";
+}
+
+std::string places_section(const RunSummary& summary) {
+  std::string out;
+  const double frames = double(std::max<std::uint64_t>(summary.frames, 1));
+  if (!summary.zones.empty()) {
+    out += "<h2>Objects in zones over time</h2>";
+    std::vector<ChartSeries> series;
+    std::string legend = "<p class=\"legend\">";
+    for (std::size_t i = 0; i < std::min(summary.zones.size(), kChartLabels); ++i) {
+      const std::string& name = summary.zones[i].last.name;
+      ChartSeries one{name, {}};
+      for (const CountSeries::Span& span : summary.zone_counts.spans()) {
+        const auto found = span.sums.find(name);
+        one.values.push_back(found == span.sums.end() ? 0 : found->second / double(span.frames));
+      }
+      legend +=
+          str_format("<span class=\"series-{}\"><i></i><b>{}</b></span>", i, html_escape(name));
+      series.push_back(std::move(one));
+    }
+    out += line_chart(series, double(summary.frames), "frame", "objects inside");
+    out += legend +
+           "</p><table><tr><th>zone<th class=\"n\">inside a frame<th class=\"n\">at most"
+           "<th class=\"n\">entered<th class=\"n\">left</tr>";
+    for (const ZoneSum& zone : summary.zones) {
+      str_append(out,
+                 "<tr><td>{}<td class=\"n\">{:.2f}<td class=\"n\">{}<td class=\"n\">{}"
+                 "<td class=\"n\">{}</tr>",
+                 html_escape(zone.last.name), double(zone.in_frames) / frames, zone.most,
+                 zone.last.entered, zone.last.left);
+    }
+    out += "</table>";
+  }
+  if (!summary.lines.empty()) {
+    out +=
+        "<h2>Lines crossed</h2><table><tr><th>line<th class=\"n\">forwards<th "
+        "class=\"n\">backwards</tr>";
+    for (const LineCount& line : summary.lines) {
+      str_append(out, "<tr><td>{}<td class=\"n\">{}<td class=\"n\">{}</tr>", html_escape(line.name),
+                 line.forwards, line.backwards);
+    }
+    out += "</table>";
+  }
+  return out;
 }
 
 std::string latency_section(const RunSummary& summary) {
@@ -174,121 +179,6 @@ std::string ledger_section(const RunSummary& summary) {
   return out + "</table>";
 }
 
-struct LabelPlace {
-  double x, y, width;  ///< Left end, base line and an estimate, which no font is asked for.
-};
-
-/// Puts labels above, below or within their boxes: inside the picture, and where no other is as far
-/// as one of these is free.
-class LabelPlaces {
- public:
-  LabelPlaces(double width, double height, double font)
-      : width_(width), height_(height), font_(font) {}
-
-  LabelPlace place(const Detection& object, const std::string& text) {
-    const auto letters = std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; });
-    const double width = 0.58 * font_ * double(letters);
-    const double x = std::max(0.0, std::min<double>(object.x, width_ - width));
-    const double top = object.y, bottom = top + double(object.height);
-    const auto at = [&](double y) {
-      return LabelPlace{x, std::clamp(y, font_, std::max(font_, height_ - 0.25 * font_)), width};
-    };
-    LabelPlace best = at(top - 0.25 * font_);
-    for (const double y : {top - 0.25 * font_, bottom + font_, top + font_, bottom - 0.25 * font_,
-                           top - 1.35 * font_}) {
-      if (is_free(at(y))) {
-        best = at(y);
-        break;
-      }
-    }
-    placed_.push_back(best);
-    return best;
-  }
-
- private:
-  bool is_free(const LabelPlace& place) const {
-    return std::ranges::none_of(placed_, [&](const LabelPlace& other) {
-      return std::abs(place.y - other.y) < font_ && place.x < other.x + other.width &&
-             other.x < place.x + place.width;
-    });
-  }
-
-  double width_, height_, font_;
-  std::vector<LabelPlace> placed_;  // one an object
-};
-
-void append_box(std::string& out, const Detection& object, double font, LabelPlaces& places) {
-  if (object.rotated) {
-    const RotatedBox& box = *object.rotated;
-    str_append(out,
-               "<rect class=\"box\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
-               "height=\"{:.1f}\" transform=\"rotate({:.2f} {:.1f} {:.1f})\"/>",
-               box.center_x - box.width / 2, box.center_y - box.height / 2, box.width, box.height,
-               box.angle * 180 / std::numbers::pi_v<float>, box.center_x, box.center_y);
-  } else {
-    str_append(out,
-               "<rect class=\"box\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
-               "height=\"{:.1f}\"/>",
-               object.x, object.y, object.width, object.height);
-  }
-  // The surer, the less transparent; one that the model did not see is not there.
-  for (const Keypoint& keypoint : object.keypoints) {
-    if (!(keypoint.confidence > 0)) continue;
-    str_append(out,
-               "<circle class=\"dot\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\" "
-               "fill-opacity=\"{:.2f}\"/>",
-               keypoint.x, keypoint.y, font * 0.2, std::min(keypoint.confidence, 1.0f));
-  }
-  const std::string text = str_format("{} {:.2f}", object.label, object.confidence);
-  const LabelPlace place = places.place(object, text);
-  str_append(out,
-             "<text class=\"boxlabel\" x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{:.1f}\">{}</text>",
-             place.x, place.y, font, html_escape(text));
-}
-
-/// What was found, for below the picture; empty for numbers alone.
-std::string caption_of(const FrameResult& result, Subject subject) {
-  constexpr std::size_t kShown = 3;
-  std::string out;
-  switch (subject) {
-    case Subject::kObjects:
-      return str_format(", {} objects",
-                        std::ranges::count(result.objects, false, &Detection::predicted));
-    case Subject::kClasses:
-      for (std::size_t i = 0; i < std::min(result.classes.size(), kShown); ++i) {
-        out += str_format(", {} {:.2f}", html_escape(result.classes[i].label),
-                          result.classes[i].confidence);
-      }
-      return result.classes.empty() ? ", no class" : out;
-    case Subject::kAreas:
-      for (std::size_t i = 0; i < std::min(result.areas.size(), kShown); ++i) {
-        out += str_format(", {} {:.1f} %", html_escape(result.areas[i].label),
-                          100 * result.areas[i].fraction);
-      }
-      return out;
-    case Subject::kTexts:
-      return result.texts.empty() ? ", no text" : ", " + html_escape(result.texts.front().text);
-    case Subject::kNumbers:
-      break;
-  }
-  return out;
-}
-
-std::string picture_figure(const ReportPicture& picture, Subject subject) {
-  const FrameResult& result = picture.result;
-  std::string out;
-  const double font = result.width / 40.0;
-  str_append(out,
-             "<figure><svg viewBox=\"0 0 {0} {1}\"><image width=\"{0}\" height=\"{1}\" "
-             "preserveAspectRatio=\"none\" href=\"data:image/jpeg;base64,{2}\"/>",
-             result.width, result.height, base64(picture.jpeg));
-  LabelPlaces places(result.width, result.height, font);
-  for (const Detection& object : result.objects) append_box(out, object, font, places);
-  str_append(out, "</svg><figcaption>frame {}{}</figcaption></figure>", result.frame,
-             caption_of(result, subject));
-  return out;
-}
-
 /// The tiles beside frames and speed, where there is a number that says much.
 std::string findings_tile(const RunSummary& summary) {
   const double frames = double(std::max<std::uint64_t>(summary.frames, 1));
@@ -321,39 +211,9 @@ std::string findings_tile(const RunSummary& summary) {
 
 }  // namespace
 
-std::string html_escape(std::string_view text) {
-  std::string out;
-  for (char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
 std::string to_html(const RunSummary& summary) {
-  std::string out =
-      "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">"
-      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">";
   const std::string source = html_escape(summary.source);
-  str_append(out, "<title>Penstock report: {}</title><style>{}</style></head><body>", source,
-             kStyle);
+  std::string out = page_head(summary.source);
   str_append(out,
              "<h1>{}</h1><p class=\"soft\">{}x{} {}, {:.4g} frames/s &middot; model {} &middot; "
              "device {} &middot; policy {}{}</p>",
@@ -376,7 +236,9 @@ std::string to_html(const RunSummary& summary) {
     str_append(out, "<p>Note: {}</p>", html_escape(note));
   }
   out += counts_section(summary);
+  out += places_section(summary);
   out += latency_section(summary);
+  out += stages_section(summary.stages);
   out += ledger_section(summary);
   if (!summary.pictures.empty()) {
     out += "<h2>Frames</h2><div class=\"pictures\">";
@@ -385,7 +247,8 @@ std::string to_html(const RunSummary& summary) {
     }
     out += "</div>";
   }
-  return out + "</body></html>\n";
+  out += kPageTail;
+  return out;
 }
 
 }  // namespace penstock

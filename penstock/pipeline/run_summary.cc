@@ -21,6 +21,39 @@ void add_sums(std::map<std::string, double, std::less<>>& sums, const FrameResul
   for (const ClassArea& area : frame.areas) sums[area.label] += double(area.fraction);
 }
 
+void add_places(RunSummary& summary, const FrameResult& frame) {
+  if (frame.zones.empty() && frame.lines.empty()) return;
+  summary.lines = frame.lines;
+  summary.zones.resize(frame.zones.size());
+  std::map<std::string, double, std::less<>> inside;
+  for (std::size_t i = 0; i < frame.zones.size(); ++i) {
+    const ZoneCount& now = frame.zones[i];
+    ZoneSum& zone = summary.zones[i];
+    zone.last = now;
+    zone.most = std::max(zone.most, now.inside);
+    zone.in_frames += now.inside;
+    inside[now.name] += double(now.inside);
+  }
+  summary.zone_counts.add(inside);
+}
+
+std::string place_lines(const RunSummary& summary) {
+  std::string out;
+  const double frames = double(std::max<std::uint64_t>(summary.frames, 1));
+  if (!summary.zones.empty()) str_append(out, "zones\n");
+  for (const ZoneSum& zone : summary.zones) {
+    str_append(out, "  {:<22} {:>8.2f} a frame {:>4} at most {:>6} entered {:>6} left\n",
+               printable(zone.last.name), double(zone.in_frames) / frames, zone.most,
+               zone.last.entered, zone.last.left);
+  }
+  if (!summary.lines.empty()) str_append(out, "lines\n");
+  for (const LineCount& line : summary.lines) {
+    str_append(out, "  {:<22} {:>8} forwards {:>8} backwards\n", printable(line.name),
+               line.forwards, line.backwards);
+  }
+  return out;
+}
+
 std::string findings_lines(const RunSummary& summary) {
   std::string out;
   const double frames = double(std::max<std::uint64_t>(summary.frames, 1));
@@ -72,7 +105,7 @@ Subject subject_of(std::string_view task) {
   return Subject::kObjects;
 }
 
-void CountSeries::add(const FrameResult& frame) {
+CountSeries::Span& CountSeries::next() {
   if (spans_.empty() || spans_.back().frames == frames_per_span_) {
     if (spans_.size() == kMaxSpans) {
       std::vector<Span> merged(kMaxSpans / 2);
@@ -86,9 +119,15 @@ void CountSeries::add(const FrameResult& frame) {
     }
     spans_.emplace_back();
   }
-  Span& span = spans_.back();
-  ++span.frames;
-  add_sums(span.sums, frame);
+  ++spans_.back().frames;
+  return spans_.back();
+}
+
+void CountSeries::add(const FrameResult& frame) { add_sums(next().sums, frame); }
+
+void CountSeries::add(const std::map<std::string, double, std::less<>>& added) {
+  Span& span = next();
+  for (const auto& [label, sum] : added) span.sums[label] += sum;
 }
 
 std::string_view to_string(Stage stage) {
@@ -139,10 +178,26 @@ void RunSummary::add(const FrameResult& frame, const StageTimes& times) {
   numbers = frame.embedding.size();
   for (const TensorRecord& tensor : frame.tensors) numbers += tensor.values.size();
   counts.add(frame);
+  add_places(*this, frame);
   of(Stage::kQueue).record(times.queue);
   of(Stage::kPreprocess).record(times.preprocess);
   of(Stage::kInfer).record(times.infer);
   of(Stage::kDecode).record(times.decode);
+}
+
+std::string stage_rows(const std::vector<LatencyFigures>& stages) {
+  if (stages.empty()) return {};
+  const auto ms = [](Nanoseconds value) { return double(value.count()) / 1e6; };
+  const bool one_stream = std::ranges::all_of(
+      stages, [&](const LatencyFigures& row) { return row.stream == stages.front().stream; });
+  std::string out;
+  str_append(out, "latency of elements, ms {:>10} {:>8} {:>8}\n", "p50", "p95", "max");
+  for (const LatencyFigures& row : stages) {
+    const std::string name = one_stream ? row.stage : row.stage + ", " + row.stream;
+    str_append(out, "  {:<23} {:>8.2f} {:>8.2f} {:>8.2f}\n", printable(name), ms(row.p50),
+               ms(row.p95), ms(row.max));
+  }
+  return out;
 }
 
 std::string to_table(const RunSummary& summary) {
@@ -155,6 +210,7 @@ std::string to_table(const RunSummary& summary) {
              summary.frames_per_second(), ms(summary.running) / 1e3, ms(summary.set_up) / 1e3);
   str_append(out, "CPU time    {:.2f} ms a frame, all threads\n", ms(summary.cpu) / frames);
   out += findings_lines(summary);
+  out += place_lines(summary);
   str_append(out, "latency, ms {:>12} {:>8} {:>8}\n", "p50", "p95", "p99");
   for (Stage stage : kStages) {
     const LatencyHistogram& times = summary.of(stage);
@@ -162,6 +218,7 @@ std::string to_table(const RunSummary& summary) {
     str_append(out, "  {:<13} {:>8.2f} {:>8.2f} {:>8.2f}\n", to_string(stage),
                ms(times.percentile(0.5)), ms(times.percentile(0.95)), ms(times.percentile(0.99)));
   }
+  out += stage_rows(summary.stages);
   str_append(out, "memory ledger, from peninfer's sink pad\n");
   for (const CopyLedger::Row& row : summary.ledger) {
     if (row.copy_class == CopyClass::kUpstream) continue;

@@ -15,6 +15,7 @@
 #include "penstock/base/clock.h"
 #include "penstock/observe/copy_ledger.h"
 #include "penstock/observe/latency.h"
+#include "penstock/observe/latency_book.h"
 #include "penstock/pipeline/video_caps.h"
 #include "penstock/records/records.h"
 
@@ -41,13 +42,24 @@ class CountSeries {
     std::map<std::string, double, std::less<>> sums;
   };
 
+  /// Objects, first class or areas by label.
   void add(const FrameResult& frame);
+  void add(const std::map<std::string, double, std::less<>>& sums);
   const std::vector<Span>& spans() const { return spans_; }
   std::uint64_t frames_per_span() const { return frames_per_span_; }
 
  private:
+  Span& next();
+
   std::vector<Span> spans_;
   std::uint64_t frames_per_span_ = 1;
+};
+
+/// What was counted in a zone over the run.
+struct ZoneSum {
+  ZoneCount last;               ///< With the last frame.
+  std::uint64_t most = 0;       ///< Inside at a time.
+  std::uint64_t in_frames = 0;  ///< Inside, summed over the frames.
 };
 
 /// kElement is from peninfer's sink pad to its source pad; the others lie within it.
@@ -86,6 +98,9 @@ struct RunSummary {
   std::map<std::string, double, std::less<>> sums;
   /// Ids told so far by source; pentrack counts them from 1 without gaps, so the highest is enough.
   std::map<std::string, std::int64_t, std::less<>> highest_track;
+  std::vector<ZoneSum> zones;      ///< In the counter's order; empty where nobody counted.
+  std::vector<LineCount> lines;    ///< With the last frame.
+  CountSeries zone_counts;         ///< Objects inside, by zone.
   std::uint64_t unclassified = 0;  ///< Frames without any class; kClasses only.
   std::uint64_t texts = 0;         ///< Frames in which a text was read; kTexts only.
   std::size_t numbers = 0;         ///< Values in a frame's embedding and tensors, the last frame's.
@@ -94,6 +109,8 @@ struct RunSummary {
   Nanoseconds cpu{};               ///< CPU time of the whole process in `running`.
   /// One a stage, in the order of kStages.
   std::vector<LatencyHistogram> latency = std::vector<LatencyHistogram>(kStages.size());
+  /// Of elements by stream, in the order of the pipeline.
+  std::vector<LatencyFigures> stages;
   CountSeries counts;
   std::vector<CopyLedger::Row> ledger;
   OutsideCopies outside;
@@ -112,5 +129,9 @@ struct RunSummary {
 
 /// The closing table, plain text with a final newline.
 std::string to_table(const RunSummary& summary);
+
+/// Rows of a table for people: each stage's name once, with its streams' times in ms; those of a
+/// sole stream without its name. Empty for none.
+std::string stage_rows(const std::vector<LatencyFigures>& stages);
 
 }  // namespace penstock

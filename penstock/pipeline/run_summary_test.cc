@@ -2,11 +2,15 @@
 #include "penstock/pipeline/run_summary.h"
 
 #include <gtest/gtest.h>
+#include <simdjson.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "penstock/pipeline/run_report.h"
 #include "penstock/pipeline/svg_chart.h"
@@ -99,6 +103,81 @@ TEST(RunTable, GivenTracksOfTwoSources_WhenPrinted_ThenEachIsCountedOnce) {
   }
   EXPECT_NE(to_table(summary).find("tracks      4\n"), std::string::npos) << to_table(summary);
   EXPECT_NE(to_html(summary).find("<b>4</b>objects tracked"), std::string::npos);
+}
+
+TEST(RunTable, GivenCountedPlaces_WhenPrinted_ThenTheirSumsAreThere) {
+  RunSummary summary = small_run();
+  EXPECT_EQ(to_table(summary).find("zones"), std::string::npos);
+  summary.frames = 0;
+  for (const std::uint64_t inside : {1u, 3u, 2u, 0u}) {
+    FrameResult frame = frame_with({"person"});
+    frame.zones = {{.name = "mat<", .inside = inside, .entered = 5, .left = 4}};
+    frame.lines = {{.name = "gate", .forwards = inside, .backwards = 7}};
+    summary.add(frame, {});
+  }
+  const std::string table = to_table(summary);
+  for (const char* text :
+       {"1.50 a frame    3 at most      5 entered      4 left", "0 forwards        7 backwards"}) {
+    EXPECT_NE(table.find(text), std::string::npos) << text << " is not in\n" << table;
+  }
+  const std::string page = to_html(summary);
+  for (const char* text :
+       {"<td>mat&lt;<td class=\"n\">1.50<td class=\"n\">3<td class=\"n\">5<td class=\"n\">4</tr>",
+        "<td>gate<td class=\"n\">0<td class=\"n\">7</tr>", "objects inside"}) {
+    EXPECT_NE(page.find(text), std::string::npos) << text;
+  }
+}
+
+std::vector<LatencyFigures> two_stages() {
+  using std::chrono::milliseconds;
+  return {{.stage = "infer",
+           .stream = "a<b",
+           .frames = 7,
+           .p50 = milliseconds(10),
+           .p95 = milliseconds(20),
+           .max = milliseconds(30)},
+          {.stage = "draw", .stream = "a<b", .frames = 7, .p50 = milliseconds(1)}};
+}
+
+TEST(RunTable, GivenStages_WhenPrinted_ThenEachHasItsTimesAndASoleStreamIsNotNamed) {
+  RunSummary summary = small_run();
+  EXPECT_EQ(to_table(summary).find("latency of elements"), std::string::npos);
+  summary.stages = two_stages();
+  const std::string table = to_table(summary);
+  EXPECT_NE(table.find("  infer                      10.00    20.00    30.00\n"), std::string::npos)
+      << table;
+  summary.stages[1].stream = "other";
+  EXPECT_NE(to_table(summary).find("  draw, other "), std::string::npos) << to_table(summary);
+  EXPECT_NE(to_html(summary).find("<tr><td>infer<td>a&lt;b<td class=\"n\">7<td class=\"n\">10.00"
+                                  "<td class=\"n\">20.00<td class=\"n\">30.00</tr>"),
+            std::string::npos);
+}
+
+TEST(RunJson, GivenARun_WhenWritten_ThenAnotherParserReadsItsFigures) {
+  RunSummary summary = small_run();
+  summary.stages = two_stages();
+  summary.notes = {"a \"note\""};
+  summary.zones = {{.last = {.name = "mat", .entered = 5, .left = 4}, .most = 3, .in_frames = 15}};
+  summary.lines = {{.name = "gate", .forwards = 1, .backwards = 2}};
+  const std::string text = to_json(summary);
+  EXPECT_EQ(text.back(), '\n');
+  simdjson::dom::parser parser;
+  simdjson::dom::element root;
+  ASSERT_EQ(parser.parse(text).get(root), simdjson::SUCCESS) << text;
+  EXPECT_EQ(std::string_view(root["source"]), "a<b>&\"c\".mp4");
+  EXPECT_EQ(std::uint64_t(root["frames"]), 10u);
+  EXPECT_EQ(double(root["labels"]["person"]), 20);
+  EXPECT_EQ(double(root["zones"].at(0)["inside_a_frame"]), 1.5);
+  EXPECT_EQ(std::uint64_t(root["zones"].at(0)["most_inside"]), 3u);
+  EXPECT_EQ(std::uint64_t(root["lines"].at(0)["backwards"]), 2u);
+  const simdjson::dom::array stages = root["stages"];
+  ASSERT_EQ(stages.size(), 2u);
+  EXPECT_EQ(std::string_view(stages.at(0)["stage"]), "infer");
+  EXPECT_EQ(std::int64_t(stages.at(0)["p95_ns"]), 20'000'000);
+  EXPECT_EQ(std::int64_t(stages.at(0)["max_ns"]), 30'000'000);
+  EXPECT_EQ(std::string_view(root["inside_infer"].at(0)["stage"]), "queue");
+  EXPECT_EQ(std::uint64_t(root["ledger"].at(0)["bytes"]), 120'000u);
+  EXPECT_EQ(std::string_view(root["notes"].at(0)), "a \"note\"");
 }
 
 TEST(RunTable, GivenARun_WhenPrinted_ThenTheNumbersAreThere) {

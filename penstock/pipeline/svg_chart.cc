@@ -7,7 +7,7 @@
 
 #include "penstock/base/str_append.h"
 #include "penstock/base/str_format.h"
-#include "penstock/pipeline/run_report.h"
+#include "penstock/pipeline/report_page.h"
 
 namespace penstock {
 namespace {

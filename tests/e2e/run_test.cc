@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -121,6 +122,56 @@ TEST_F(RunTest, GivenAClip_WhenTracked_ThenTheSquareIsOneObjectInAllLines) {
   }
   EXPECT_EQ(tracked, 8) << text;
   EXPECT_NE(ended.out.find("frame copies on this path: 0"), std::string::npos) << ended.out;
+}
+
+TEST_F(RunTest, GivenZonesAndLines_WhenTracked_ThenFramesTableAndReportCountWhereTheSquareIs) {
+  constexpr int kFrames = 24;
+  const std::string clip = square_mp4(folder_, kFrames).string();
+  const std::string json = (folder_ / "zones.jsonl").string();
+  const std::string report = (folder_ / "report.json").string();
+  const Ended ended = run_penstock(
+      {"run", "--track", "--zones", "right: 0.5,0 1,0 1,1 0.5,1", "--lines", "middle: 0.5,1 0.5,0",
+       "--source", clip, "--model", model_, "--threshold", "0.3", "--out", "json=" + json, "--out",
+       "report=" + report, "--out", "video=" + (folder_ / "zones.mp4").string()});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  // Where the square's foot is by the clip's own making.
+  std::istringstream lines(read_text(json));
+  int frame = 0, inside_in_all = 0;
+  for (std::string line; std::getline(lines, line); ++frame) {
+    const double foot = square_left(frame) + kSquare / 2.0;
+    if (std::abs(foot - kSide / 2.0) <= kBoxTolerance) continue;  // On the border.
+    const int inside = foot > kSide / 2.0 ? 1 : 0;
+    inside_in_all += inside;
+    EXPECT_NE(line.find("\"zones\":[{\"name\":\"right\",\"inside\":" + std::to_string(inside)),
+              std::string::npos)
+        << frame << ": " << line;
+    EXPECT_NE(line.find("\"lines\":[{\"name\":\"middle\",\"forwards\":"), std::string::npos);
+  }
+  EXPECT_EQ(frame, kFrames);
+  EXPECT_GT(inside_in_all, 3);
+  EXPECT_NE(ended.out.find("zones\n  right "), std::string::npos) << ended.out;
+  EXPECT_NE(ended.out.find("lines\n  middle "), std::string::npos) << ended.out;
+  const std::string text = read_text(report);
+  EXPECT_NE(text.find("\"zones\":[{\"name\":\"right\",\"inside_a_frame\":"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("\"frames\":24,"), std::string::npos) << text;
+}
+
+TEST_F(RunTest, GivenZonesThatCannotBe_WhenRun_ThenItIsAUsageErrorAndNothingIsMade) {
+  const std::string clip = square_mp4(folder_, 2).string();
+  const std::string json = (folder_ / "none.jsonl").string();
+  const auto run_with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(),
+                {"run", "--source", clip, "--model", model_, "--out", "json=" + json});
+    return run_penstock(more);
+  };
+  const Ended untracked = run_with({"--zones", "a: 0,0 1,0 1,1"});
+  EXPECT_EQ(untracked.code, 64);
+  EXPECT_NE(untracked.err.find("--track"), std::string::npos) << untracked.err;
+  const Ended two_corners = run_with({"--track", "--zones", "a: 0,0 1,0"});
+  EXPECT_EQ(two_corners.code, 64);
+  EXPECT_NE(two_corners.err.find("zone 'a' has 2 corners"), std::string::npos) << two_corners.err;
+  EXPECT_FALSE(std::filesystem::exists(json));
 }
 
 TEST_F(RunTest, GivenBothPolicies_WhenRun_ThenTheResultsAreTheSame) {
