@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "apps/penstock/stage_check.h"
 #include "penstock/base/str_format.h"
 #include "penstock/memory/device_id.h"
 #include "penstock/pipeline/element_settings.h"
@@ -12,27 +13,6 @@
 
 namespace penstock {
 namespace {
-
-void note(ConfigProblems& problems, TextPlace place, const std::string& where,
-          const Result<void>& outcome) {
-  if (!outcome) add_problem(problems, place, where, outcome.error().message());
-}
-
-/// Every setting by itself, so that each that is not taken is told at its place.
-void check_settings(const std::string& factory, const std::vector<Setting>& settings,
-                    const std::string& path, ConfigProblems& problems) {
-  auto element = make_element(factory.c_str());
-  if (!element) {
-    add_problem(problems, {}, path, element.error().message());
-    return;
-  }
-  gst_object_ref_sink(*element);
-  for (const Setting& setting : settings) {
-    note(problems, setting.place, path.empty() ? setting.name : path + "." + setting.name,
-         set_property(*element, setting.name, setting.value));
-  }
-  gst_object_unref(*element);
-}
 
 void check_tracker(const PipelineSpec& spec, ConfigProblems& problems) {
   if (!spec.track) return;
@@ -43,17 +23,17 @@ void check_tracker(const PipelineSpec& spec, ConfigProblems& problems) {
   for (const Setting& setting : spec.tracker) {
     track.properties.emplace_back(setting.name, setting.value);
   }
-  note(problems, spec.track_place, "track", try_element(track));
+  note_problem(problems, spec.track_place, "track", try_element(track));
 }
 
 void check_source_at(const PipelineSource& source, const std::string& path,
                      ConfigProblems& problems) {
-  note(problems, source.place, path, check_source(source));
+  note_problem(problems, source.place, path, check_source(source));
   for (const auto& [key, text] :
        {std::pair{"zones", &source.zones}, std::pair{"lines", &source.lines}}) {
     if (text->empty()) continue;
-    note(problems, source.place, path + "." + key,
-         try_element({"penzone", "zones", {{key, *text}}}));
+    note_problem(problems, source.place, path + "." + key,
+                 try_element({"penzone", "zones", {{key, *text}}}));
   }
 }
 
@@ -96,6 +76,7 @@ std::optional<CheckedPipeline> check_pipeline(PipelineSpec spec, const std::stri
     }
   }
   check_settings("peninfer", spec.infer, "", problems);
+  std::vector<RunModel> stages = check_stages(spec, model, models, problems);
   check_tracker(spec, problems);
   for (std::size_t i = 0; i < spec.sources.size(); ++i) {
     check_source_at(spec.sources[i], str_format("sources[{}]", i), problems);
@@ -104,7 +85,7 @@ std::optional<CheckedPipeline> check_pipeline(PipelineSpec spec, const std::stri
     return std::pair(problem.place.line, problem.place.column);
   });
   if (!problems.empty() || !model) return std::nullopt;
-  return CheckedPipeline{std::move(spec), std::move(*model)};
+  return CheckedPipeline{std::move(spec), std::move(*model), std::move(stages)};
 }
 
 std::vector<std::string> plan_of(const CheckedPipeline& pipeline) {
@@ -112,6 +93,9 @@ std::vector<std::string> plan_of(const CheckedPipeline& pipeline) {
   std::vector<std::string> lines{str_format("model {} ({}) on {}, one for all sources",
                                             pipeline.model.manifest.name,
                                             pipeline.model.manifest.task, spec.device)};
+  for (std::size_t i = 0; i < spec.stages.size(); ++i) {
+    lines.push_back(plan_of(spec.stages[i], pipeline.stages[i].manifest));
+  }
   for (const PipelineSource& source : spec.sources) lines.push_back(plan_of(source, spec));
   if (spec.track) lines.emplace_back("objects get track ids, a tracker for each source");
   if (spec.convert) {
@@ -119,6 +103,7 @@ std::vector<std::string> plan_of(const CheckedPipeline& pipeline) {
   }
   if (!spec.json.empty()) lines.push_back(str_format("frames to {}", spec.json.string()));
   if (!spec.events.empty()) lines.push_back(str_format("zone events to {}", spec.events.string()));
+  if (!spec.report.empty()) lines.push_back(str_format("report to {}", spec.report.string()));
   if (!spec.video.empty()) lines.push_back(str_format("video to {}", spec.video));
   if (!spec.control.empty()) {
     lines.push_back(str_format("control at {}{}", spec.control.string(),

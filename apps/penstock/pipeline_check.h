@@ -17,6 +17,7 @@ namespace penstock {
 struct CheckedPipeline {
   PipelineSpec spec;
   RunModel model;
+  std::vector<RunModel> stages;  ///< Of PipelineSpec::stages.
 };
 
 /// Everything that is wrong is added to `problems`; nothing when there is any. Needs gst_init() and

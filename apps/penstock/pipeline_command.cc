@@ -19,6 +19,7 @@
 #include "apps/penstock/messages.h"
 #include "apps/penstock/pipeline_check.h"
 #include "apps/penstock/run_model.h"
+#include "apps/penstock/stage_check.h"
 #include "apps/penstock/stop_signals.h"
 #include "gst/register.h"
 #include "penstock/base/exit_code.h"
@@ -70,9 +71,9 @@ RandomPart make_random() {
   };
 }
 
-std::function<RunOptions()> session_options(const PipelineSpec& spec, const RunModel& model,
+std::function<RunOptions()> session_options(const CheckedPipeline& checked,
                                             const EngineFlags& engine) {
-  return [spec, model, engine] {
+  return [spec = checked.spec, model = checked.model, stages = checked.stages, engine] {
     RunOptions options;
     options.device = spec.device;
     options.threshold = spec.threshold;
@@ -81,6 +82,10 @@ std::function<RunOptions()> session_options(const PipelineSpec& spec, const RunM
     }
     options.properties.emplace_back("model-instance", SharedModel::kInstance);
     set_model(options, model, engine);
+    for (std::size_t i = 0; i < stages.size(); ++i) {
+      options.stages.push_back(stage_settings(spec, i, stages[i], engine));
+      add_model_files(options, stages[i]);
+    }
     return options;
   };
 }
@@ -102,6 +107,7 @@ int finish(const PipelineOutcome& outcome, const PipelineSpec& spec, bool quiet)
   for (const SourceStatus& source : outcome.sources) frames += source.frames;
   if (!quiet && !outcome.sources.empty()) {
     const bool stdout_taken = standard_descriptor_of(spec.json) == STDOUT_FILENO ||
+                              standard_descriptor_of(spec.report) == STDOUT_FILENO ||
                               standard_descriptor_of(spec.events) == STDOUT_FILENO;
     std::FILE* const to = stdout_taken ? stderr : stdout;
     std::fputs((to_table(outcome.sources) + ledger_table(outcome)).c_str(), to);
@@ -122,7 +128,7 @@ int run_checked(const CheckedPipeline& checked, const RunFlags& flags) {
   if (!signals) return report(signals.error());
   PipelineOptions options;
   options.spec = checked.spec;
-  options.make_options = session_options(checked.spec, checked.model, flags.engine);
+  options.make_options = session_options(checked, flags.engine);
   options.random = make_random();
   options.stop_fd = signals->fd();
   options.say = [quiet = flags.quiet](const std::string& line) {
@@ -150,13 +156,16 @@ Result<PipelineSpec> spec_of(const RunFlags& flags) {
   for (const std::string& output : flags.outputs) {
     if (output.starts_with("json=") && spec.json.empty()) {
       spec.json = output.substr(5);
+    } else if (output.starts_with("report=") && spec.report.empty()) {
+      spec.report = output.substr(7);
     } else if (output.starts_with("video=") && spec.video.empty()) {
       spec.video = output.substr(6);
     } else {
-      return fail(ErrorKind::kInvalidArgument,
-                  str_format("--out {}: several sources have one json=FILE.jsonl and one "
-                             "video=NAME-{{source}}.mp4; a report is of one source",
-                             output));
+      return fail(
+          ErrorKind::kInvalidArgument,
+          str_format("--out {}: several sources have one json=FILE.jsonl, one report=FILE.html "
+                     "and one video=NAME-{{source}}.mp4",
+                     output));
     }
   }
   if (!spec.video.empty() && spec.video.find(kSourceMark) == std::string::npos) {
@@ -173,6 +182,8 @@ Result<PipelineSpec> spec_of(const RunFlags& flags) {
     PipelineSource source;
     source.name = str_format("source-{}", spec.sources.size());
     source.address = text;
+    source.zones = flags.zones;
+    source.lines = flags.lines;
     if (is_rtsp_address(text)) {
       source.kind = PipelineSourceKind::kRtsp;
       source.reconnect = true;

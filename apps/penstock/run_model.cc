@@ -80,13 +80,19 @@ Result<RunModel> find_run_model(const std::string& name_or_path, const std::stri
   return RunModel{std::move(*path), std::move(*manifest)};
 }
 
-void set_model(RunOptions& options, const RunModel& model, const EngineFlags& engine) {
+void add_model_files(RunOptions& options, const RunModel& model) {
   const Manifest& manifest = model.manifest;
-  options.model = model.path;
+  options.model_files.push_back(model.path);
   options.model_files.push_back(manifest.artefact);
   for (const ManifestData& data : manifest.data) {
     options.model_files.push_back(manifest.folder / data.path);
   }
+}
+
+void set_model(RunOptions& options, const RunModel& model, const EngineFlags& engine) {
+  const Manifest& manifest = model.manifest;
+  options.model = model.path;
+  add_model_files(options, model);
   options.model_name = manifest.name;
   options.task = manifest.task;
   options.licence = manifest.licence;

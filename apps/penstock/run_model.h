@@ -27,6 +27,9 @@ Result<RunModel> find_run_model(const std::string& name_or_path, const std::stri
 /// What of the options is the model's, and how its frames are read.
 void set_model(RunOptions& options, const RunModel& model, const EngineFlags& engine);
 
+/// The model's files are read, so that none may be an output.
+void add_model_files(RunOptions& options, const RunModel& model);
+
 /// kExhausted when too few files may be open at once.
 Result<void> check_descriptors();
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "penstock/pipeline/bus_error.h"
 
-#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -90,6 +89,11 @@ std::optional<ErrorKind> kind_in(const char* debug) {
   return std::nullopt;
 }
 
+/// The first model's element and those of stages.
+bool is_model(std::string_view element) {
+  return element == "infer" || element.starts_with(kStageName);
+}
+
 }  // namespace
 
 BusError read_bus_error(GstMessage* message, const Source& source, const std::string& video) {
@@ -98,7 +102,7 @@ BusError read_bus_error(GstMessage* message, const Source& source, const std::st
   gst_message_parse_error(message, &error, &debug);
   std::string text = without_password_of(source, error->message);
   ErrorKind kind = kind_of(*error);
-  if (std::strcmp(GST_MESSAGE_SRC_NAME(message), "infer") == 0) {
+  if (is_model(GST_MESSAGE_SRC_NAME(message))) {
     kind = kind_in(debug).value_or(kind);
   }
   if (error->domain == GST_STREAM_ERROR && error->code == GST_STREAM_ERROR_FAILED) {
@@ -130,7 +134,7 @@ BusError read_bus_error(GstMessage* message, const Source& source, const std::st
       what = str_format("writing '{}'", video);
       break;
     }
-    if (name == "infer") {
+    if (is_model(name)) {
       part = RunPart::kModel;
       break;
     }

@@ -12,6 +12,9 @@
 
 namespace penstock {
 
+/// How the names of a pipeline's stages begin: "stages[0] color".
+inline constexpr std::string_view kStageName = "stages[";
+
 struct BusError {
   Error error;
   RunPart part;

@@ -54,8 +54,9 @@ void append_stats(std::string& line, const SourceStatus& source) {
   append_number(line, "frames", source.frames);
   append_number(line, "frames_per_second", source.frames_per_second());
   append_number(line, "objects", source.objects);
-  append_number(line, "latency_p50_ms", ms(source.latency_p50));
-  append_number(line, "latency_p95_ms", ms(source.latency_p95));
+  const LatencyFigures latency = source.latency();
+  append_number(line, "latency_p50_ms", ms(latency.p50));
+  append_number(line, "latency_p95_ms", ms(latency.p95));
   if (source.error) append_text(line, "error", source.error->message());
   line += "\"labels\":{";
   for (const auto& [label, count] : source.labels) {

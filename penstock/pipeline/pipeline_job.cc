@@ -9,12 +9,16 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <span>
+#include <string>
 #include <utility>
 
 #include "penstock/base/deadline.h"
 #include "penstock/base/str_format.h"
 #include "penstock/pipeline/output_files.h"
+#include "penstock/pipeline/pipeline_report.h"
 #include "penstock/pipeline/pipeline_source.h"
+#include "penstock/pipeline/run_report.h"
 
 namespace penstock {
 
@@ -75,6 +79,14 @@ bool PipelineJob::open() {
     return false;
   }
   log_ = std::move(*log);
+  if (!spec.report.empty()) {
+    auto report = OutputFile::open(spec.report, *options_.files);
+    if (!report) {
+      fail(std::move(report).error(), RunPart::kOutputCreate);
+      return false;
+    }
+    report_ = std::move(*report);
+  }
   log_->on_failure = [this] { wake(); };
   auto model = SharedModel::open(options_.make_options());
   if (!model) {
@@ -105,7 +117,8 @@ Result<void> PipelineJob::check_outputs(const PipelineSource& source) const {
   const RunOptions model = options_.make_options();
   const PipelineSpec& spec = options_.spec;
   const std::filesystem::path video = video_path(spec, source, 1);
-  const std::array<const std::filesystem::path*, 3> outputs{&spec.json, &spec.events, &video};
+  const std::array<const std::filesystem::path*, 4> outputs{&spec.json, &spec.events, &spec.report,
+                                                            &video};
   for (const auto* output : outputs) {
     if (output->empty()) continue;
     const auto is_read = [output](const std::filesystem::path& file) {
@@ -262,6 +275,42 @@ void PipelineJob::loop() {
   }
 }
 
+Result<void> PipelineJob::write_report() {
+  const std::filesystem::path& path = options_.spec.report;
+  const std::string model = options_.make_options().model_name;
+  const std::string text =
+      is_json_report(path) ? to_json(outcome_, model) : to_html(outcome_, model);
+  auto written = options_.files->write_all(report_.fd(), std::as_bytes(std::span(text)));
+  auto kept = report_.check_kept(text.size());
+  report_.close();
+  if (written) return kept;
+  return std::unexpected(
+      std::move(written).error().context(str_format("writing '{}'", path.string())));
+}
+
+namespace {
+
+/// What the models' devices touched, one row for what is alike.
+std::vector<CopyLedger::Row> read_ledgers(const SharedModel& model, const RunOptions& options) {
+  std::vector<CopyLedger::Row> sums;
+  for (GstElement* infer : model.infers()) {
+    for (CopyLedger::Row& row : options.read_ledger(infer)) {
+      const auto same = std::ranges::find_if(sums, [&row](const CopyLedger::Row& sum) {
+        return sum.copy_class == row.copy_class && sum.site == row.site;
+      });
+      if (same == sums.end()) {
+        sums.push_back(std::move(row));
+      } else {
+        same->count += row.count;
+        same->bytes += row.bytes;
+      }
+    }
+  }
+  return sums;
+}
+
+}  // namespace
+
 PipelineOutcome PipelineJob::finish() {
   control_.reset();
   {
@@ -288,10 +337,15 @@ PipelineOutcome PipelineJob::finish() {
   }
   if (model_ != nullptr) {
     const RunOptions options = options_.make_options();
-    if (options.read_ledger) outcome_.ledger = options.read_ledger(model_->infer());
+    if (options.read_ledger) outcome_.ledger = read_ledgers(*model_, options);
     model_.reset();
   }
   if (failed && failed->error) fail(*failed->error, failed->failed);
+  if (report_.is_open()) {
+    if (auto written = write_report(); !written) {
+      fail(std::move(written).error(), RunPart::kOutputWrite);
+    }
+  }
   return std::move(outcome_);
 }
 

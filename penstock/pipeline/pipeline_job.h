@@ -25,6 +25,7 @@
 #include "penstock/pipeline/control_commands.h"
 #include "penstock/pipeline/control_server.h"
 #include "penstock/pipeline/frame_log.h"
+#include "penstock/pipeline/output_file.h"
 #include "penstock/pipeline/pipeline_spec.h"
 #include "penstock/pipeline/run_job.h"
 #include "penstock/pipeline/shared_model.h"
@@ -95,6 +96,7 @@ class PipelineJob final : public ControlTarget {
   void wake() const;
   void fail(Error error, RunPart part);
   PipelineOutcome finish();
+  Result<void> write_report();
 
   struct Entry {
     std::unique_ptr<SourceRunner> runner;
@@ -104,6 +106,7 @@ class PipelineJob final : public ControlTarget {
   PipelineOptions options_;
   std::unique_ptr<SharedModel> model_;  // outlives the runners
   std::unique_ptr<FrameLog> log_;
+  OutputFile report_;
   UniqueFd wake_fd_;
   PipelineOutcome outcome_;  // the loop's
   std::mutex say_mutex_;

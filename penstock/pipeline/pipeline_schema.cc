@@ -19,9 +19,9 @@ using std::chrono::seconds;
 
 /// Keys of the whole that are peninfer's properties of the same name. Which library runs a model is
 /// not among them: only who runs the command says that.
-constexpr std::array<std::string_view, 9> kInferKeys{"policy",        "workers",     "batch-size",
-                                                     "queue-depth",   "interval",    "max-wait",
-                                                     "iou-threshold", "max-objects", "labels"};
+constexpr std::array<std::string_view, 12> kInferKeys{
+    "policy",        "workers",     "batch-size", "queue-depth", "interval", "max-wait",
+    "iou-threshold", "max-objects", "labels",     "roi",         "tiles",    "tile-overlap"};
 
 constexpr std::array<std::string_view, 4> kSourceKeys{"file", "uri", "v4l2", "test"};
 constexpr int kMaxTestSide = 8192;
@@ -110,12 +110,107 @@ void read_tracker(ConfigMap& map, PipelineSpec& spec, ConfigProblems& problems) 
   spec.tracker = read_settings(*node, "track", problems);
 }
 
+/// Texts of a list as peninfer takes them, or one text.
+std::optional<Setting> read_names(ConfigMap& map, std::string_view key, ConfigProblems& problems) {
+  const ConfigNode* node = map.node(key);
+  if (node == nullptr) return std::nullopt;
+  if (node->kind != ConfigNode::Kind::kList) {
+    const auto text = map.text(key);
+    return text ? std::optional(Setting{std::string(key), *text, map.place(key)}) : std::nullopt;
+  }
+  std::string names;
+  for (const ConfigNode& item : node->items) {
+    if (item.kind != ConfigNode::Kind::kText || item.text.empty() ||
+        item.text.find(',') != std::string::npos) {
+      add_problem(problems, item.place, map.path(key), "must be labels without commas");
+      return std::nullopt;
+    }
+    names += (names.empty() ? "" : ",") + item.text;
+  }
+  if (names.empty()) map.problem(key, "is empty");
+  return Setting{std::string(key), names, map.place(key)};
+}
+
+/// Keys of a stage that are peninfer's properties of the same name, and what they are for.
+struct StageKey {
+  std::string_view name;
+  std::optional<StageRoi> roi{};
+};
+constexpr std::array<StageKey, 14> kStageKeys{{{"object-min-size", StageRoi::kObjects},
+                                               {"reinfer-interval", StageRoi::kObjects},
+                                               {"tiles", StageRoi::kTiles},
+                                               {"tile-overlap", StageRoi::kTiles},
+                                               {"threshold"},
+                                               {"iou-threshold"},
+                                               {"max-objects"},
+                                               {"labels"},
+                                               {"interval"},
+                                               {"batch-size"},
+                                               {"workers"},
+                                               {"queue-depth"},
+                                               {"policy"},
+                                               {"max-wait"}}};
+
+constexpr std::array<std::pair<std::string_view, StageRoi>, 3> kRois{
+    {{"objects", StageRoi::kObjects},
+     {"tiles", StageRoi::kTiles},
+     {"full-frame", StageRoi::kFullFrame}}};
+
+StageSpec read_stage(const ConfigNode& node, const std::string& path, ConfigProblems& problems) {
+  StageSpec stage;
+  stage.place = node.place;
+  stage.roi_place = node.place;
+  ConfigMap map(node, path, problems);
+  if (node.kind != ConfigNode::Kind::kMap) return stage;
+  stage.model = map.text("model").value_or("");
+  stage.model_place = map.place("model");
+  if (!map.has("model")) map.problem("model", "is missing");
+  const auto chosen = map.choice("roi", {"objects", "tiles", "full-frame"});
+  for (const auto& [name, roi] : kRois) {
+    if (chosen == name) stage.roi = roi;
+  }
+  stage.roi_place = map.place("roi");
+  if (auto classes = read_names(map, "object-classes", problems)) {
+    if (stage.roi != StageRoi::kObjects) map.problem("object-classes", "is for `roi: objects`");
+    stage.settings.push_back(std::move(*classes));
+  }
+  for (const StageKey& key : kStageKeys) {
+    const auto value = map.text(key.name);
+    if (!value) continue;
+    if (key.roi && *key.roi != stage.roi) {
+      map.problem(key.name, str_format("is for `roi: {}`", name_of(*key.roi)));
+    }
+    stage.settings.push_back({std::string(key.name), *value, map.place(key.name)});
+  }
+  map.finish();
+  return stage;
+}
+
+void read_stages(ConfigMap& map, PipelineSpec& spec, ConfigProblems& problems) {
+  const auto& items = map.list("stages");
+  if (items.size() > kMaxPipelineStages) {
+    map.problem("stages",
+                str_format("are {}; at most {} are taken", items.size(), kMaxPipelineStages));
+    return;
+  }
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const std::string path = str_format("stages[{}]", i);
+    spec.stages.push_back(read_stage(items[i], path, problems));
+    const Setting* again = spec.stages.back().setting("reinfer-interval");
+    if (again != nullptr && !spec.track) {
+      add_problem(problems, again->place, path + ".reinfer-interval",
+                  "counts frames of one object, which needs tracks: say `track: true`");
+    }
+  }
+}
+
 void read_outputs(ConfigMap& map, PipelineSpec& spec, ConfigProblems& problems) {
   const ConfigNode* node = map.node("outputs");
   if (node == nullptr) return;
   ConfigMap outputs(*node, "outputs", problems);
   spec.json = outputs.text("json").value_or("");
   spec.events = outputs.text("events").value_or("");
+  spec.report = outputs.text("report").value_or("");
   spec.video = outputs.text("video").value_or("");
   spec.video_place = outputs.place("video");
   outputs.finish();
@@ -133,8 +228,22 @@ void read_sources(ConfigMap& map, PipelineSpec& spec, ConfigProblems& problems) 
   }
 }
 
+void check_regions(const PipelineSpec& spec, ConfigProblems& problems) {
+  const auto roi = std::ranges::find(spec.infer, "roi", &Setting::name);
+  if (roi != spec.infer.end() && roi->value == "objects") {
+    add_problem(problems, roi->place, "roi",
+                "is `objects`, and nobody has found any before the first model: see `stages`");
+  }
+  if (roi != spec.infer.end() && roi->value == "tiles") return;
+  for (const Setting& setting : spec.infer) {
+    if (!setting.name.starts_with("tile")) continue;
+    add_problem(problems, setting.place, setting.name, "is for `roi: tiles`");
+  }
+}
+
 /// What holds between the parts.
 void check_whole(ConfigMap& map, const PipelineSpec& spec, ConfigProblems& problems) {
+  check_regions(spec, problems);
   std::set<std::string, std::less<>> names;
   for (std::size_t i = 0; i < spec.sources.size(); ++i) {
     const PipelineSource& source = spec.sources[i];
@@ -167,6 +276,15 @@ void check_whole(ConfigMap& map, const PipelineSpec& spec, ConfigProblems& probl
 }
 
 }  // namespace
+
+std::string_view name_of(StageRoi roi) {
+  return std::ranges::find(kRois, roi, &decltype(kRois)::value_type::second)->first;
+}
+
+const Setting* StageSpec::setting(std::string_view name) const {
+  const auto found = std::ranges::find(settings, name, &Setting::name);
+  return found != settings.end() ? &*found : nullptr;
+}
 
 bool valid_source_name(std::string_view name) {
   constexpr std::string_view kTaken =
@@ -232,6 +350,7 @@ std::optional<PipelineSpec> read_pipeline(std::string_view text, ConfigProblems&
   }
   spec.convert = map.boolean("convert").value_or(false);
   read_tracker(map, spec, problems);
+  read_stages(map, spec, problems);
   read_outputs(map, spec, problems);
   spec.control = map.text("control").value_or("");
   spec.stay_open = map.boolean("stay-open").value_or(false);

@@ -114,8 +114,8 @@ sources:
                 "p.yaml:1:1: model: is missing",
                 "p.yaml:1:1: kindd: there is no such key; there are model, device, threshold, "
                 "policy, workers, batch-size, queue-depth, interval, max-wait, iou-threshold, "
-                "max-objects, labels, convert, track, outputs, control, stay-open, stall-after, "
-                "stats-interval, sources",
+                "max-objects, labels, roi, tiles, tile-overlap, convert, track, stages, outputs, "
+                "control, stay-open, stall-after, stats-interval, sources",
                 "p.yaml:2:12: threshold: must be a number from 0 to 1, is '2'",
                 "p.yaml:5:10: sources[0].uri: only rtsp://, rtsps:// and file:// addresses are "
                 "supported",
@@ -161,6 +161,82 @@ TEST(PipelineSchemaTest, GivenAWrongSource_WhenRead_ThenItIsToldAtItsPlace) {
   EXPECT_EQ(problem_of_source("name: a, test: {pattern: \"x ! filesink\"}"),
             "p.yaml:4:31: sources[0].test.pattern: must be ball, smpte, snow, black, white, red, "
             "green or blue, is 'x ! filesink'");
+}
+
+TEST(PipelineSchemaTest, GivenStages_WhenRead_ThenEveryKeyArrivesInOrder) {
+  ConfigProblems problems;
+  const auto spec = read_pipeline(R"(model: m
+roi: tiles
+tiles: 3x2
+track: true
+stages:
+  - {model: whole, roi: full-frame, threshold: 0.25}
+  - {model: grid, roi: tiles, tiles: 4x4, tile-overlap: 10, batch-size: 8}
+  - model: color
+    object-classes: [car, "bus"]
+    object-min-size: 16
+    reinfer-interval: 10
+  - {model: face, object-classes: "person, dog"}
+outputs: {report: r.json}
+sources:
+  - {name: a, file: a.mp4}
+)",
+                                  problems);
+  ASSERT_TRUE(spec.has_value());
+  EXPECT_TRUE(problems.empty()) << to_string(problems[0], "p");
+  ASSERT_EQ(spec->infer.size(), 2u);
+  EXPECT_EQ(spec->infer[0].name + "=" + spec->infer[0].value, "roi=tiles");
+  EXPECT_EQ(spec->report, "r.json");
+  std::vector<std::string> told;
+  for (const StageSpec& stage : spec->stages) {
+    std::string text = stage.model + " " + std::string(name_of(stage.roi));
+    for (const Setting& setting : stage.settings) text += " " + setting.name + "=" + setting.value;
+    told.push_back(text);
+  }
+  EXPECT_EQ(told, (std::vector<std::string>{
+                      "whole full-frame threshold=0.25",
+                      "grid tiles tiles=4x4 tile-overlap=10 batch-size=8",
+                      "color objects object-classes=car,bus object-min-size=16 reinfer-interval=10",
+                      "face objects object-classes=person, dog"}));
+  EXPECT_EQ(spec->stages[2].setting("object-classes")->place, (TextPlace{9, 21}));
+  EXPECT_EQ(spec->stages[2].model_place, (TextPlace{8, 12}));
+  EXPECT_EQ(spec->stages[0].roi_place, (TextPlace{6, 25}));
+}
+
+TEST(PipelineSchemaTest, GivenAWrongStage_WhenRead_ThenItIsToldAtItsPlace) {
+  const auto with_stage = [](const std::string& stage) {
+    return problem_with("track: true\nstages:\n  - {" + stage + "}\n");
+  };
+  EXPECT_EQ(with_stage("roi: objects"), "p.yaml:6:5: stages[0].model: is missing");
+  EXPECT_EQ(with_stage("model: m, roi: object"),
+            "p.yaml:6:21: stages[0].roi: must be objects, tiles or full-frame, is 'object'");
+  EXPECT_EQ(with_stage("model: m, tiles: 2x2"),
+            "p.yaml:6:23: stages[0].tiles: is for `roi: tiles`");
+  EXPECT_EQ(with_stage("model: m, roi: tiles, object-classes: [a]"),
+            "p.yaml:6:44: stages[0].object-classes: is for `roi: objects`");
+  EXPECT_EQ(with_stage("model: m, object-classes: [a, [b]]"),
+            "p.yaml:6:36: stages[0].object-classes: must be labels without commas");
+  EXPECT_EQ(with_stage("model: m, object-classes: []"),
+            "p.yaml:6:32: stages[0].object-classes: is empty");
+  EXPECT_EQ(with_stage("model: m, engine-library: x"),
+            "p.yaml:6:16: stages[0].engine-library: there is no such key; there are model, roi, "
+            "object-classes, object-min-size, reinfer-interval, tiles, tile-overlap, threshold, "
+            "iou-threshold, max-objects, labels, interval, batch-size, workers, queue-depth, "
+            "policy, max-wait");
+  EXPECT_EQ(problem_with("stages:\n  - {model: m, reinfer-interval: 3}\n"),
+            "p.yaml:5:34: stages[0].reinfer-interval: counts frames of one object, which needs "
+            "tracks: say `track: true`");
+  EXPECT_EQ(problem_with("stages: {model: m}\n"), "p.yaml:4:9: stages: must be a list, is a map");
+  std::string many = "stages:\n";
+  for (int i = 0; i < 9; ++i) many += "  - {model: m}\n";
+  EXPECT_EQ(problem_with(many), "p.yaml:5:3: stages: are 9; at most 8 are taken");
+}
+
+TEST(PipelineSchemaTest, GivenRegionsOfTheFirstModel_WhenTheyMakeNoSense_ThenThatIsTold) {
+  EXPECT_EQ(problem_with("roi: objects\n"),
+            "p.yaml:4:6: roi: is `objects`, and nobody has found any before the first model: see "
+            "`stages`");
+  EXPECT_EQ(problem_with("tiles: 2x2\n"), "p.yaml:4:8: tiles: is for `roi: tiles`");
 }
 
 TEST(PipelineSchemaTest, GivenZonesWithoutTracks_WhenRead_ThenItIsAProblem) {

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "penstock/base/clock.h"
@@ -17,6 +18,7 @@
 namespace penstock {
 
 inline constexpr std::size_t kMaxPipelineSources = 128;
+inline constexpr std::size_t kMaxPipelineStages = 8;
 
 /// A property of an element, as text; the element says whether it takes it.
 struct Setting {
@@ -49,6 +51,25 @@ struct PipelineSource {
   TextPlace place;
 };
 
+/// What of a frame a stage's model looks at.
+enum class StageRoi { kFullFrame, kObjects, kTiles };
+
+/// As the file says it: "objects".
+std::string_view name_of(StageRoi roi);
+
+/// A further model, behind the first.
+struct StageSpec {
+  std::string model;  ///< A name or a path.
+  TextPlace model_place;
+  StageRoi roi = StageRoi::kObjects;
+  TextPlace roi_place;            ///< The stage's own where nothing says it.
+  std::vector<Setting> settings;  ///< More properties of its peninfer.
+  TextPlace place;
+
+  /// Null where it is not told.
+  const Setting* setting(std::string_view name) const;
+};
+
 struct PipelineSpec {
   std::string model;  ///< A name or a path.
   TextPlace model_place;
@@ -56,6 +77,7 @@ struct PipelineSpec {
   TextPlace device_place;
   std::vector<Setting> infer;  ///< More properties of peninfer.
   std::optional<float> threshold;
+  std::vector<StageSpec> stages;  ///< In the order in which frames pass them.
   bool track = false;
   std::vector<Setting> tracker;  ///< Properties of pentrack.
   TextPlace track_place;
@@ -63,6 +85,7 @@ struct PipelineSpec {
 
   std::filesystem::path json;    ///< One file for all sources; empty: none.
   std::filesystem::path events;  ///< What penzone tells; empty: none.
+  std::filesystem::path report;  ///< HTML, or JSON if it ends in .json; empty: none.
   std::string video;             ///< With kSourceMark where the source's name goes; empty: none.
   TextPlace video_place;
 

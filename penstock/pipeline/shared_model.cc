@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "penstock/pipeline/shared_model.h"
 
+#include "penstock/base/str_format.h"
 #include "penstock/pipeline/bus_error.h"
 #include "penstock/pipeline/element_settings.h"
 #include "penstock/pipeline/run_graph.h"
@@ -29,9 +30,13 @@ Result<std::unique_ptr<SharedModel>> SharedModel::open(const RunOptions& options
   std::unique_ptr<SharedModel> model(new SharedModel);
   model->pipeline_ = gst_pipeline_new("model");
   gst_object_ref_sink(model->pipeline_);
-  auto infer = add_element(GST_BIN(model->pipeline_), infer_settings(options));
-  if (!infer) return std::unexpected(std::move(infer).error());
-  model->infer_ = *infer;
+  std::vector<ElementSettings> wanted{infer_settings(options)};
+  wanted.insert(wanted.end(), options.stages.begin(), options.stages.end());
+  for (const ElementSettings& settings : wanted) {
+    auto infer = add_element(GST_BIN(model->pipeline_), settings);
+    if (!infer) return std::unexpected(std::move(infer).error());
+    model->infers_.push_back(*infer);
+  }
   if (gst_element_set_state(model->pipeline_, GST_STATE_READY) == GST_STATE_CHANGE_FAILURE) {
     return std::unexpected(first_error(model->pipeline_));
   }
@@ -40,6 +45,10 @@ Result<std::unique_ptr<SharedModel>> SharedModel::open(const RunOptions& options
     return fail(ErrorKind::kInternal, "peninfer does not share its model");
   }
   return model;
+}
+
+std::string SharedModel::instance_of_stage(std::size_t stage) {
+  return str_format("{}-{}", kInstance, stage);
 }
 
 SharedModel::~SharedModel() {

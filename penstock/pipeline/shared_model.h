@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SharedModel holds a model open for the sessions of a pipeline: a peninfer in READY, which does
+// SharedModel holds the models of a pipeline open for its sessions: peninfers in READY, which do
 // nothing but that. Sessions find it by the model-instance and by the context that share() puts on
 // their pipelines, so that a new connection loads nothing and batches reach across sources.
 #pragma once
 
 #include <gst/gst.h>
 
+#include <cstddef>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "penstock/base/error.h"
 #include "penstock/pipeline/run_job.h"
@@ -16,11 +19,13 @@ namespace penstock {
 
 class SharedModel {
  public:
-  /// What the sessions' peninfer must have for model-instance.
+  /// What the sessions' first peninfer must have for model-instance.
   static constexpr const char* kInstance = "penstock-pipeline";
+  /// And that of each stage.
+  static std::string instance_of_stage(std::size_t stage);
 
-  /// `options` are those of the sessions, with kInstance among the properties. Blocks while the
-  /// model loads.
+  /// `options` are those of the sessions, with the instances among the properties of the first and
+  /// of RunOptions::stages. Blocks while the models load.
   static Result<std::unique_ptr<SharedModel>> open(const RunOptions& options);
   ~SharedModel();
   SharedModel(const SharedModel&) = delete;
@@ -28,14 +33,14 @@ class SharedModel {
 
   /// On a pipeline in NULL; any thread.
   void share(GstElement* pipeline) const;
-  /// For its ledger, which is the device's and so that of all sessions.
-  GstElement* infer() const { return infer_; }
+  /// For their ledgers, which are the devices' and so those of all sessions.
+  const std::vector<GstElement*>& infers() const { return infers_; }
 
  private:
   SharedModel() = default;
 
   GstElement* pipeline_ = nullptr;
-  GstElement* infer_ = nullptr;
+  std::vector<GstElement*> infers_;
   GstContext* context_ = nullptr;
 };
 

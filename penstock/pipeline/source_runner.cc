@@ -36,6 +36,11 @@ void count(PlaceCounts& counts, const std::string& event) {
   if (event == "crossed-backwards") ++counts.backwards;
 }
 
+bool looks_at_objects(const ElementSettings& stage) {
+  return std::ranges::contains(stage.properties,
+                               std::pair<std::string, std::string>("roi", "objects"));
+}
+
 /// A person must act: dialling often would only fill the camera's log.
 bool needs_a_person(const Error& error) {
   return error.kind() == ErrorKind::kPermission || error.kind() == ErrorKind::kUnsupported;
@@ -64,6 +69,7 @@ SourceRunner::SourceRunner(PipelineSource source, const PipelineSpec& spec,
       spec_(spec),
       around_(std::move(surroundings)),
       stop_fd_(std::move(stop_fd)),
+      latency_(std::make_shared<LatencyBook>(*around_.clock)),
       back_off_(around_.random),
       history_(history) {
   status_.name = source_.name;
@@ -102,6 +108,7 @@ SourceStatus SourceRunner::status() const {
   const std::lock_guard lock(mutex_);
   SourceStatus status = status_;
   if (session_frames_ > 0) status.online += session_last_ - session_first_;
+  status.stages = latency_->figures();
   return status;
 }
 
@@ -151,6 +158,8 @@ Result<RunOptions> SourceRunner::session_options() {
   if (!source) return std::unexpected(std::move(source).error());
   RunOptions options = around_.make_options();
   options.source = std::move(*source);
+  options.name = source_.name;
+  options.latency = latency_;
   options.stop_fd = stop_fd_.get();
   options.clock = around_.clock;
   options.convert = spec_.convert;
@@ -161,6 +170,7 @@ Result<RunOptions> SourceRunner::session_options() {
   options.on_pass = [this] { pass_frame(); };
   options.on_message = [this](const GstStructure* structure) { take_message(structure); };
   const std::lock_guard lock(mutex_);
+  options.behind = options.stages;
   if (spec_.track) {
     ElementSettings track{"pentrack", "track"};
     for (const Setting& setting : spec_.tracker) {
@@ -168,7 +178,9 @@ Result<RunOptions> SourceRunner::session_options() {
     }
     // An id is one object's, over all sessions.
     track.properties.emplace_back("first-id", str_format("{}", history_.last_track + 1));
-    options.behind.push_back(std::move(track));
+    // Whoever looks at objects wants to know them again.
+    const auto at = std::ranges::find_if(options.behind, looks_at_objects);
+    options.behind.insert(at, std::move(track));
   }
   if (!source_.zones.empty() || !source_.lines.empty()) {
     options.behind.push_back(
@@ -196,9 +208,6 @@ std::optional<Nanoseconds> SourceRunner::after(const RunOutcome& outcome) {
       status_.online += session_last_ - session_first_;
       session_frames_ = 0;
       if (!spec_.video.empty()) ++history_.video_number;
-      const LatencyHistogram& latency = outcome.summary.of(Stage::kElement);
-      status_.latency_p50 = latency.percentile(0.5);
-      status_.latency_p95 = latency.percentile(0.95);
       back_off_.lived(session_last_ - session_first_);
     }
     if (outcome.error) status_.error = *outcome.error;

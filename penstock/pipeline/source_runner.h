@@ -108,8 +108,9 @@ class SourceRunner {
   const PipelineSpec& spec_;
   const RunnerSurroundings around_;
   const UniqueFd stop_fd_;
-  BackOff back_off_;       // its own thread's
-  std::string last_said_;  // its own thread's
+  const std::shared_ptr<LatencyBook> latency_;  ///< Of all its sessions.
+  BackOff back_off_;                            // its own thread's
+  std::string last_said_;                       // its own thread's
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

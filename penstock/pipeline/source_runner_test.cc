@@ -54,7 +54,11 @@ class SourceRunnerTest : public testing::Test {
     scenes_ = std::move(scenes);
     ended_ = false;
     RunnerSurroundings around;
-    around.make_options = [] { return RunOptions{}; };
+    around.make_options = [this] {
+      RunOptions options;
+      options.stages = stages_;
+      return options;
+    };
     around.run_session = [this](const RunOptions& options) { return play(options); };
     around.log = log_.get();
     around.clock = &clock_;
@@ -80,7 +84,9 @@ class SourceRunnerTest : public testing::Test {
       starts_.push_back(clock_.now());
       changed_.notify_all();
       videos_.push_back(options.video.string());
+      behind_.clear();
       for (const ElementSettings& element : options.behind) {
+        behind_.push_back(element.name);
         for (const auto& [name, value] : element.properties) {
           if (name == "first-id") first_ids_.push_back(value);
         }
@@ -93,8 +99,11 @@ class SourceRunnerTest : public testing::Test {
         scenes_.pop_front();
       }
     }
+    auto* const stage = options.latency->stage("infer");
     for (int n = 0; n < scene.frames; ++n) {
       if (n > 0) clock_.advance(scene.apart);
+      options.latency->arrive(stage, {.pts_ns = n}, options.name);
+      options.latency->leave(stage, {.pts_ns = n});
       FrameResult frame;
       frame.pts_ns = n * scene.apart.count();
       if (scene.track_id > 0) {
@@ -142,6 +151,8 @@ class SourceRunnerTest : public testing::Test {
   std::deque<Scene> scenes_;
   std::vector<TimePoint> starts_;
   std::vector<std::string> said_, videos_, first_ids_;
+  std::vector<std::string> behind_;  ///< Names of the last session's elements.
+  std::vector<ElementSettings> stages_;
   bool ended_ = false;
   std::unique_ptr<SourceRunner> runner_;
 };
@@ -306,6 +317,38 @@ TEST_F(SourceRunnerTest, GivenANameThatWasThere_WhenASourceHasItAgain_ThenAllGoe
   for (std::size_t n = 0; n < starts.size(); ++n) {
     EXPECT_NE(all[n].find(starts[n]), std::string::npos) << all[n];
   }
+}
+
+TEST_F(SourceRunnerTest, GivenStages_WhenTracked_ThenWhoLooksAtObjectsComesBehindTheTracker) {
+  stages_ = {{"peninfer", "whole", {{"roi", "full-frame"}}},
+             {"peninfer", "objects", {{"roi", "objects"}}},
+             {"peninfer", "tiles", {{"roi", "tiles"}}}};
+  spec_.track = true;
+  clip_.zones = "z: 0,0 1,0 1,1";
+  start(clip_, {{.frames = 1}});
+  await_end();
+  EXPECT_EQ(behind_, (std::vector<std::string>{"whole", "track", "objects", "tiles", "zones"}));
+}
+
+TEST_F(SourceRunnerTest, GivenStagesWithoutObjects_WhenTracked_ThenTheTrackerComesLast) {
+  stages_ = {{"peninfer", "whole", {{"roi", "full-frame"}}}};
+  spec_.track = true;
+  start(clip_, {{.frames = 1}});
+  await_end();
+  EXPECT_EQ(behind_, (std::vector<std::string>{"whole", "track"}));
+}
+
+TEST_F(SourceRunnerTest, GivenTwoSessions_WhenAsked_ThenTheLatencyIsThatOfBoth) {
+  start(camera_, {{.frames = 3}, {.frames = 4}});
+  await_wait_after(1);
+  clock_.advance(seconds(2));
+  await_wait_after(2);
+  const SourceStatus status = runner_->status();
+  ASSERT_EQ(status.stages.size(), 1u);
+  EXPECT_EQ(status.stages[0].stage, "infer");
+  EXPECT_EQ(status.stages[0].stream, "door");
+  EXPECT_EQ(status.stages[0].frames, 7u);
+  EXPECT_EQ(status.latency().frames, 7u);
 }
 
 }  // namespace

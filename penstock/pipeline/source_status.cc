@@ -34,6 +34,26 @@ double SourceStatus::frames_per_second() const {
   return seconds > 0 && frames > 1 ? double(frames) / seconds : 0;
 }
 
+LatencyFigures SourceStatus::latency() const {
+  const auto infer = std::ranges::find(stages, "infer", &LatencyFigures::stage);
+  return infer != stages.end() ? *infer : LatencyFigures{};
+}
+
+std::vector<LatencyFigures> by_stage(const std::vector<SourceStatus>& sources) {
+  std::vector<LatencyFigures> stages;
+  std::vector<std::string> order;
+  for (const SourceStatus& source : sources) {
+    for (const LatencyFigures& row : source.stages) {
+      stages.push_back(row);
+      if (std::ranges::find(order, row.stage) == order.end()) order.push_back(row.stage);
+    }
+  }
+  std::ranges::stable_sort(stages, {}, [&order](const LatencyFigures& row) {
+    return std::ranges::find(order, row.stage) - order.begin();
+  });
+  return stages;
+}
+
 std::string to_table(const std::vector<SourceStatus>& sources) {
   std::string out;
   std::size_t width = 6;
@@ -42,9 +62,10 @@ std::string to_table(const std::vector<SourceStatus>& sources) {
   str_append(out, "{:<{}}  {:<10} {:>8} {:>9} {:>8} {:>8}  latency p50, p95 ms\n", "source", width,
              "state", "frames", "frames/s", "objects", "sessions");
   for (const SourceStatus& source : sources) {
+    const LatencyFigures latency = source.latency();
     str_append(out, "{:<{}}  {:<10} {:>8} {:>9.1f} {:>8} {:>8}  {:.2f} {:.2f}\n", source.name,
                width, to_string(source.state), source.frames, source.frames_per_second(),
-               source.objects, source.sessions, ms(source.latency_p50), ms(source.latency_p95));
+               source.objects, source.sessions, ms(latency.p50), ms(latency.p95));
     std::vector<std::pair<std::string, std::uint64_t>> labels(source.labels.begin(),
                                                               source.labels.end());
     std::ranges::stable_sort(labels, std::greater{}, [](const auto& item) { return item.second; });
@@ -61,7 +82,7 @@ std::string to_table(const std::vector<SourceStatus>& sources) {
       }
     }
   }
-  return out;
+  return out + stage_rows(by_stage(sources));
 }
 
 std::string to_stats_line(const SourceStatus& source) {

@@ -13,6 +13,7 @@
 
 #include "penstock/base/clock.h"
 #include "penstock/base/error.h"
+#include "penstock/observe/latency_book.h"
 #include "penstock/pipeline/run_job.h"
 
 namespace penstock {
@@ -43,8 +44,8 @@ struct SourceStatus {
   Nanoseconds online{};        ///< From the first to the last frame of each session.
   std::map<std::string, std::uint64_t, std::less<>> labels;
   std::map<std::string, PlaceCounts, std::less<>> places;
-  Nanoseconds latency_p50{};  ///< In peninfer, of the last session that is over.
-  Nanoseconds latency_p95{};
+  /// Of the elements that its frames pass, over all sessions, in the order of the pipeline.
+  std::vector<LatencyFigures> stages;
   std::vector<std::string> videos;  ///< Files begun, the last kMaxToldVideos.
   std::optional<Error> error;       ///< The last one.
   RunPart failed = RunPart::kNone;  ///< kFailed: of what.
@@ -53,7 +54,12 @@ struct SourceStatus {
 
   bool is_over() const { return state == SourceState::kEnded || state == SourceState::kFailed; }
   double frames_per_second() const;
+  /// In peninfer; zero before the first frame.
+  LatencyFigures latency() const;
 };
+
+/// The latency of all of them, each stage's sources together, to be compared.
+std::vector<LatencyFigures> by_stage(const std::vector<SourceStatus>& sources);
 
 /// The closing table of a pipeline, with a final newline.
 std::string to_table(const std::vector<SourceStatus>& sources);

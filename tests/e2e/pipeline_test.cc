@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Several sources in one run, from YAML and from flags.
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "penstock/base/str_format.h"
+#include "penstock/model/testing/picture_readers.h"
+#include "penstock/model/testing/test_models.h"
 #include "tests/e2e/pipeline_folder.h"
 
 namespace penstock::e2e {
@@ -164,6 +167,76 @@ TEST_F(PipelineTest, GivenZones_WhenTheSquareMoves_ThenEventsTellOfItAndTheTable
   EXPECT_NE(ended.out.find(" entered "), std::string::npos) << ended.out;
 }
 
+/// A classifier that says what colour the middle of what it sees has.
+std::string color_reader(const std::filesystem::path& folder) {
+  auto model = model_testing::make_picture_reader(model_testing::PictureReader::kCenterLogits, 32);
+  model.name = "color";
+  model_testing::write_model_folder(model, folder / "color");
+  return (folder / "color/manifest.json").string();
+}
+
+TEST_F(PipelineTest, GivenAStageThatLooksAtObjects_WhenRun_ThenTheRedSquareIsRedAndAgesBetween) {
+  write_pipeline(
+      str_format("track: {{sure-score: 0.3, confirm-frames: 1}}\n"
+                 "stages:\n  - {{model: {}, reinfer-interval: 4}}\n"
+                 "sources:\n  - {{name: one, file: {}}}\n  - {{name: two, file: {}}}\n",
+                 color_reader(folder_), clip_, clip_));
+  const Ended ended = run_penstock({"run", yaml_});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_NE(ended.err.find("stage color (classification): looks at each object, again after 4"),
+            std::string::npos)
+      << ended.err;
+  auto lines = lines_by_source();
+  expect_squares(lines["one"]);
+  expect_squares(lines["two"]);
+  // Eight frames of one object, looked at in frames 0 and 4.
+  int frame = 0;
+  std::istringstream text(read_text(json_));
+  for (std::string line; std::getline(text, line);) {
+    if (!line.starts_with("{\"source\":\"one\"") || frame >= 8) continue;
+    const std::string age = frame % 4 == 0 ? "" : str_format("\"age\":{},", frame % 4);
+    EXPECT_NE(line.find("\"attributes\":[{\"model\":\"color\"," + age +
+                        "\"classes\":[{\"label\":\"red\""),
+              std::string::npos)
+        << frame << ": " << line;
+    ++frame;
+  }
+  EXPECT_EQ(frame, 8);
+  EXPECT_NE(ended.out.find("stages[0] color, two"), std::string::npos) << ended.out;
+}
+
+TEST_F(PipelineTest, GivenAStageOfTheWholeFrame_WhenRun_ThenTheFrameHasItsWordBesideTheObjects) {
+  write_pipeline(
+      str_format("stages:\n  - {{model: {}, roi: full-frame}}\n"
+                 "sources:\n  - {{name: one, file: {}}}\n",
+                 color_reader(folder_), clip_));
+  const Ended ended = run_penstock({"run", yaml_});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  expect_squares(lines_by_source()["one"]);
+  const std::string text = read_text(json_);
+  EXPECT_NE(text.find("],\"attributes\":[{\"model\":\"color\",\"classes\":["), std::string::npos)
+      << text;
+}
+
+TEST_F(PipelineTest, GivenStagesThatCannotBe_WhenChecked_ThenEachIsToldAtItsPlace) {
+  const std::string color = color_reader(folder_);
+  std::ofstream(yaml_) << "model: " << model_ << "\ntrack: true\nstages:\n"
+                       << "  - {roi: objects, object-classes: [ghost], model: " << color << "}\n"
+                       << "  - {roi: tiles, model: " << color << "}\n"
+                       << "  - {roi: full-frame, model: " << model_ << "}\n"
+                       << "  - {reinfer-interval: -1, model: nothing-like-it}\n"
+                       << "sources: [{name: a, test: {frames: 1}}]\n";
+  const Ended ended = run_penstock({"check", yaml_});
+  EXPECT_EQ(ended.code, 65) << ended.err;
+  for (const char* start :
+       {":4:36: stages[0].object-classes: nobody before it finds 'ghost'; there are ",
+        ":5:11: stages[1].roi: tiles are for models of task 'detection'",
+        ":6:11: stages[2].roi: finds objects, which get no tracks behind a stage that looks",
+        ":7:24: stages[3].reinfer-interval: ", ":7:35: stages[3].model: "}) {
+    EXPECT_NE(ended.err.find(yaml_ + start), std::string::npos) << start << "\n" << ended.err;
+  }
+}
+
 TEST_F(PipelineTest, GivenMistakes_WhenChecked_ThenAllAreToldWithTheirPlacesAndNothingIsMade) {
   std::ofstream(yaml_) << "model: nothing-like-it\n"
                           "batch-size: 1000\n"
@@ -213,7 +286,7 @@ TEST_F(PipelineTest, GivenWrongCommandLines_WhenRun_ThenTheyAreUsageErrors) {
   EXPECT_EQ(run_penstock({"run", yaml_, "--threshold", "0.5"}).code, 64);
   EXPECT_EQ(run_penstock({"run", "--source", clip_}).code, 64);
   EXPECT_EQ(run_penstock({"run", "--source", clip_, "--source", clip_, "--model", model_, "--out",
-                          "report=" + (folder_ / "r.html").string()})
+                          "picture=" + (folder_ / "r.png").string()})
                 .code,
             64);
   EXPECT_EQ(run_penstock({"run", "--source", clip_, "--source", clip_, "--model", model_, "--out",
@@ -222,6 +295,47 @@ TEST_F(PipelineTest, GivenWrongCommandLines_WhenRun_ThenTheyAreUsageErrors) {
             64);
   EXPECT_EQ(run_penstock({"run", (folder_ / "missing.yaml").string()}).code, 66);
   EXPECT_EQ(run_penstock({"check", folder_.string()}).code, 74);
+}
+
+/// The text between `from` and the next `to` behind it; empty for none.
+std::string between(const std::string& text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  if (at == std::string::npos) return {};
+  const std::size_t begin = at + from.size();
+  return text.substr(begin, text.find(to, begin) - begin);
+}
+
+TEST_F(PipelineTest, GivenAReport_WhenRun_ThenEachSourceHasItsStagesInHtmlAndInJson) {
+  for (const char* name : {"r.html", "r.json"}) {
+    const std::string report = (folder_ / name).string();
+    write_pipeline(
+        str_format("track: true\nsources:\n  - {{name: one, file: {}}}\n"
+                   "  - {{name: two, test: {{width: 192, height: 192, frames: 9, live: "
+                   "false}}}}\n",
+                   clip_),
+        str_format("  report: {}\n  video: \"{}/{{source}}.mp4\"\n", report, folder_.string()));
+    const Ended ended = run_penstock({"run", yaml_});
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    EXPECT_NE(ended.out.find("infer, two"), std::string::npos) << ended.out;
+    const std::string text = read_text(report);
+    if (std::string(name) == "r.html") {
+      EXPECT_NE(text.find("<td>infer<td>one<td class=\"n\">24<"), std::string::npos) << text;
+      EXPECT_NE(text.find("<td>encode<td>two<td class=\"n\">9<"), std::string::npos) << text;
+      EXPECT_EQ(text.find("<script"), std::string::npos);
+      continue;
+    }
+    for (const char* stage : {"infer", "track", "draw", "draw-convert", "encode"}) {
+      const std::string of_two =
+          between(text, str_format("{{\"stage\":\"{}\",\"stream\":\"two\",", stage), "}");
+      EXPECT_NE(of_two.find("\"frames\":9,"), std::string::npos) << stage << " in " << text;
+      const auto p50 = std::stoll("0" + between(of_two, "\"p50_ns\":", ","));
+      const auto p95 = std::stoll("0" + between(of_two, "\"p95_ns\":", ","));
+      const auto max = std::stoll("0" + between(of_two + "}", "\"max_ns\":", "}"));
+      EXPECT_GT(p50, 0) << stage;
+      EXPECT_LE(p50, p95) << stage;
+      EXPECT_LE(p95, max) << stage;
+    }
+  }
 }
 
 TEST_F(PipelineTest, GivenAnOutputThatIsASource_WhenRun_ThenTheSourceStays) {
