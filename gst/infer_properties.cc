@@ -71,85 +71,96 @@ void install_config_properties(GObjectClass* klass) {
   const auto install = [klass](guint id, GParamSpec* spec) {
     g_object_class_install_property(klass, id, spec);
   };
-  add_string(
-      klass, kModel, "model", "Model",
-      "Prepared model: a name in the models folder, or the path of a manifest or its folder");
+  add_string(klass, kModel, "model", "Model",
+             "A name in models-folder, or the path of a manifest.json or its folder; must be set");
   add_string(klass, kModelInstance, "model-instance", "Model instance",
-             "Elements of a pipeline with the same non-empty name share one loaded model");
+             "Elements of one pipeline with the same name share one loaded model; their settings "
+             "must be the same");
   add_string(klass, kModelsFolder, "models-folder", "Models folder",
-             "Where model names are looked up (empty: the user's data folder)");
-  add_string(klass, kDevice, "device", "Device",
-             "Device of frames and inference: cpu, cuda:0, hip:0", initial.device.c_str());
-  install(kPolicy, g_param_spec_enum("policy", "Policy", "What the workers are arranged for",
-                                     policy_type(), int(initial.policy), kFlags));
+             "Where names are looked up; empty: $XDG_DATA_HOME/penstock/models, else "
+             "~/.local/share/penstock/models");
+  add_string(
+      klass, kDevice, "device", "Device",
+      "Where frames lie and the model runs: cpu, cuda[:N], hip[:N]; never changed by the element",
+      initial.device.c_str());
+  install(
+      kPolicy,
+      g_param_spec_enum(
+          "policy", "Policy",
+          "throughput: one single-threaded worker a core; latency: one worker that uses all cores",
+          policy_type(), int(initial.policy), kFlags));
   install(kBatchSize,
-          g_param_spec_uint("batch-size", "Batch size",
-                            "Largest number of frames of different streams, or of regions "
-                            "of frames, in a run",
-                            1, 64, initial.batch_size, kFlags));
+          g_param_spec_uint(
+              "batch-size", "Batch size",
+              "Most frames in a run, each of another stream: of use with containers and a shared "
+              "model-instance. With roi other than full-frame also regions of one frame",
+              1, 64, initial.batch_size, kFlags));
   install(kMaxWait, g_param_spec_uint64("max-wait", "Maximum wait",
-                                        "How long a partial batch waits for frames of other "
-                                        "elements of the model-instance, in ns",
+                                        "How long (ns) an incomplete batch waits for frames of "
+                                        "other elements; without model-instance nothing waits",
                                         0, 10 * GST_SECOND, initial.max_wait_ns, kFlags));
-  install(kThreshold,
-          g_param_spec_float("threshold", "Threshold",
-                             "Smallest confidence of a reported object (-1: the model's own)", -1,
-                             1, initial.threshold, kFlags));
-  install(kIouThreshold,
-          g_param_spec_float("iou-threshold", "IoU threshold",
-                             "Overlap above which the weaker of two boxes of a class is dropped "
-                             "(-1: the model's own)",
-                             -1, 1, initial.iou_threshold, kFlags));
-  install(kMaxObjects, g_param_spec_uint(
-                           "max-objects", "Maximum objects",
-                           "Most objects reported a frame; with roi=objects also the most that are "
-                           "looked at, the surest first",
-                           1, kMaxDetections, initial.max_objects, kFlags));
+  install(kThreshold, g_param_spec_float("threshold", "Threshold",
+                                         "Smallest confidence of an object; -1: the model's own",
+                                         -1, 1, initial.threshold, kFlags));
+  install(
+      kIouThreshold,
+      g_param_spec_float("iou-threshold", "IoU threshold",
+                         "Overlap above which the weaker of two boxes of a class is dropped, or of "
+                         "any two where the manifest says class_agnostic; -1: the model's own",
+                         -1, 1, initial.iou_threshold, kFlags));
+  install(kMaxObjects, g_param_spec_uint("max-objects", "Maximum objects",
+                                         "Most objects a frame, the surest first; with roi=objects "
+                                         "also the most that are looked at",
+                                         1, kMaxDetections, initial.max_objects, kFlags));
   add_string(klass, kLabels, "labels", "Labels",
-             "Comma-separated class names instead of the model's (same number)");
+             "Other names for the model's classes, comma-separated, one for each; empty: its own");
   install(kInterval, g_param_spec_uint("interval", "Interval",
-                                       "Infer every N-th frame; the others pass without objects", 1,
-                                       G_MAXINT, initial.interval, kFlags));
-  install(kRoi, g_param_spec_enum("roi", "Region of interest", "What of a frame is looked at",
+                                       "Infer the first frame of a stream and every N-th after it; "
+                                       "the others pass without metadata",
+                                       1, G_MAXINT, initial.interval, kFlags));
+  install(kRoi, g_param_spec_enum("roi", "Region of interest",
+                                  "What of a frame is looked at: all of it, each object that its "
+                                  "metadata has, or each tile of a grid",
                                   roi_type(), int(initial.roi), kFlags));
   add_string(klass, kObjectClasses, "object-classes", "Object classes",
-             "roi=objects: comma-separated labels of the objects that are looked at (empty: all)");
-  install(
-      kObjectMinSize,
-      g_param_spec_uint("object-min-size", "Minimum object size",
-                        "roi=objects: least width and height of an object that is looked at, in "
-                        "pixels",
-                        0, kMaxFrameSide, initial.object_min_size, kFlags));
-  install(kReinferInterval,
-          g_param_spec_uint("reinfer-interval", "Interval of looking again",
-                            "roi=objects: look at an object with a track id again after N frames "
-                            "(0: never); between, it keeps what was said of it",
-                            0, G_MAXINT, initial.reinfer_interval, kFlags));
-  add_string(klass, kTiles, "tiles", "Tiles",
-             "roi=tiles: columns x rows of the grid, each 1 to 16, as 3x2", initial.tiles.c_str());
+             "roi=objects: labels of the objects that are looked at, comma-separated; empty: all");
+  install(kObjectMinSize,
+          g_param_spec_uint(
+              "object-min-size", "Minimum object size",
+              "roi=objects: least width and height, in pixels, of an object that is looked at", 0,
+              kMaxFrameSide, initial.object_min_size, kFlags));
+  install(kReinferInterval, g_param_spec_uint("reinfer-interval", "Interval of looking again",
+                                              "roi=objects: after how many frames an object with a "
+                                              "track id is looked at again; 0: never",
+                                              0, G_MAXINT, initial.reinfer_interval, kFlags));
+  add_string(klass, kTiles, "tiles", "Tiles", "roi=tiles: columns x rows of the grid, each 1..16",
+             initial.tiles.c_str());
   install(
       kTileOverlap,
       g_param_spec_uint("tile-overlap", "Overlap of tiles",
-                        "roi=tiles: part of a tile's side that it shares with each neighbour, in "
-                        "per cent",
+                        "roi=tiles: per cent of a tile's side that it shares with each neighbour",
                         0, TileGrid::kMaxOverlap, initial.tile_overlap, kFlags));
-  install(kQueueDepth, g_param_spec_uint("queue-depth", "Queue depth",
-                                         "Frames held beside the ones that are being inferred; a "
-                                         "full queue blocks upstream",
-                                         1, 1024, initial.queue_depth, kFlags));
+  install(kQueueDepth,
+          g_param_spec_uint("queue-depth", "Queue depth",
+                            "Frames held besides those that are inferred; when they are used up, "
+                            "upstream waits. All of them may wait for inference at once. Above 8, "
+                            "elements that share a model-instance must agree on it",
+                            1, 1024, initial.queue_depth, kFlags));
   add_string(klass, kEngineLibrary, "engine-library", "Engine library",
-             "Path of the inference engine's library (empty: the build's default)");
+             "The ONNX Runtime to load, a path; empty: the build's");
   add_string(klass, kProviderLibrary, "provider-library", "Provider library",
-             "Path of the library of an execution provider that is not built into the engine; the "
-             "model's manifest names the provider (empty: none is loaded)");
-  install(kWorkers, g_param_spec_uint("workers", "Workers",
-                                      "Threads that run frames through the model (0: by policy and "
-                                      "the cores that this process may use)",
-                                      0, 256, initial.workers, kFlags));
+             "The library of an execution provider that is not built into ONNX Runtime, a path; "
+             "the model's manifest names the provider, never the library");
+  install(kWorkers,
+          g_param_spec_uint(
+              "workers", "Workers",
+              "Runs at the same time; 0: by policy and the cores that the process may use, by its "
+              "affinity and the cpu.max of its control groups (cgroup v2), rounded up",
+              0, 256, initial.workers, kFlags));
   install(kReadTensors,
           g_param_spec_boolean("read-tensors", "Read tensors",
-                               "Read the outputs of a raw model back, at most 256 KiB a frame, "
-                               "instead of only leaving them on the device",
+                               "Models of task raw: read their outputs back, at most 256 KiB a "
+                               "frame; other models have nothing of the kind",
                                initial.read_tensors, kFlags));
 }
 

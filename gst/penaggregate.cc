@@ -217,14 +217,17 @@ void install_properties(GObjectClass* klass) {
   const AggregateCore initial;
   g_object_class_install_property(
       klass, kMaxWait,
-      g_param_spec_uint64("max-wait", "Longest wait",
-                          "How long (ns) a frame waits for the branches while it is the oldest", 0,
-                          3600 * GST_SECOND, initial.max_wait, kReadyProperty));
+      g_param_spec_uint64(
+          "max-wait", "Longest wait",
+          "How long (ns) a frame waits for the branches while it is the oldest. For live sources "
+          "with missing=pass it is latency: set it to what the slowest branch takes",
+          0, 3600 * GST_SECOND, initial.max_wait, kReadyProperty));
   g_object_class_install_property(
       klass, kQueueDepth,
       g_param_spec_uint("queue-depth", "Queue depth",
-                        "Frames of a pad that may wait; when they do, upstream waits", 1, 1024,
-                        initial.queue_depth, kReadyProperty));
+                        "Frames of a pad that may wait; when they do, upstream waits. At least "
+                        "what the slowest branch has in work",
+                        1, 1024, initial.queue_depth, kReadyProperty));
   g_object_class_install_property(
       klass, kMaxRecords,
       g_param_spec_uint("max-records", "Records",
@@ -233,11 +236,14 @@ void install_properties(GObjectClass* klass) {
   g_object_class_install_property(
       klass, kMissing,
       g_param_spec_enum("missing", "Missing frames",
-                        "What a frame comes to that a branch left out, or is too late with",
+                        "What a frame comes to that a branch left out, or is too late with: an "
+                        "error, or it goes on without, and is counted",
                         missing_type(), int(initial.missing), kReadyProperty));
   g_object_class_install_property(
       klass, kStats,
-      g_param_spec_boxed("stats", "Statistics", "Frames that went on, and what was joined to them",
+      g_param_spec_boxed("stats", "Statistics",
+                         "frames that went on, frames of branches that were joined to them, "
+                         "missing ones, late ones that were dropped, waiting",
                          GST_TYPE_STRUCTURE,
                          static_cast<GParamFlags>(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
 }

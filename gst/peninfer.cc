@@ -166,9 +166,8 @@ static void pen_infer_class_init(PenInferClass* klass) {
   install_config_properties(object_class);
   g_object_class_install_property(
       object_class, kStats,
-      g_param_spec_boxed(
-          "stats", "Statistics", "Frames, queue, held frames and the device's copy ledger so far",
-          GST_TYPE_STRUCTURE, static_cast<GParamFlags>(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
+      g_param_spec_boxed("stats", "Statistics", "Figures so far, below", GST_TYPE_STRUCTURE,
+                         static_cast<GParamFlags>(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
   gst_element_class_add_static_pad_template(element_class, &sink_template);
   gst_element_class_add_static_pad_template(element_class, &src_template);
   gst_element_class_set_static_metadata(

@@ -457,7 +457,7 @@ void install_properties(GObjectClass* klass) {
   g_object_class_install_property(
       klass, kQueueDepth,
       g_param_spec_uint("queue-depth", "Queue depth",
-                        "Frames of a stream that may wait; when they do, upstream waits", 1, 1024,
+                        "Frames of a stream that may wait; when they do, its source waits", 1, 1024,
                         initial.queue_depth, kReadyProperty));
   g_object_class_install_property(
       klass, kMaxStreams,
@@ -471,7 +471,9 @@ void install_properties(GObjectClass* klass) {
                            initial.stay_open, kReadyProperty));
   g_object_class_install_property(
       klass, kStats,
-      g_param_spec_boxed("stats", "Statistics", "Streams, containers and frames so far",
+      g_param_spec_boxed("stats", "Statistics",
+                         "streams (that may still deliver), containers, partial (without a stream "
+                         "that was waited for), frames, waiting",
                          GST_TYPE_STRUCTURE,
                          static_cast<GParamFlags>(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
 }

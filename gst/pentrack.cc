@@ -188,30 +188,33 @@ void install_properties(GObjectClass* klass) {
   add_part(kSureScore, "sure-score", "Sure score",
            "Confidence from which an object may begin a track", initial.sure_score);
   add_part(kUnsureScore, "unsure-score", "Unsure score",
-           "Confidence from which an object may continue a track that has no sure one",
+           "Confidence from which it may continue one that has no sure object, at most sure-score; "
+           "weaker ones are not looked at",
            initial.unsure_score);
   add_part(kMatchIou, "match-iou", "Overlap of a match",
            "Least overlap (IoU) of a sure object and a track's predicted place", initial.match_iou);
   add_part(kUnsureMatchIou, "unsure-match-iou", "Overlap of an unsure match",
-           "Least overlap (IoU) of an unsure object and a track's predicted place",
-           initial.unsure_match_iou);
+           "Least overlap of an unsure one", initial.unsure_match_iou);
   add_count(kConfirmFrames, "confirm-frames", "Frames to confirm",
-            "Detections before an object gets an id where many come to nothing; 1: always at once",
+            "Detections before an object gets an id, where many new objects come to nothing; where "
+            "they mostly come true it gets it at once",
             1, 1000, static_cast<guint>(initial.confirm_frames));
   add_count(kMaxMissedFrames, "max-missed-frames", "Missed frames",
             "Analysed frames without detection after which a track ends", 0, 100000,
             static_cast<guint>(initial.max_missed_frames));
   add_count(kPredictedFrames, "predicted-frames", "Predicted frames",
             "Analysed frames without detection for which an object may be told at its predicted "
-            "place; at most max-missed-frames",
+            "place, at most max-missed-frames; it is where the detector mostly came back to an "
+            "object that it missed for as long",
             0, 1000, static_cast<guint>(initial.predicted_frames));
-  add_count(kMaxTracks, "max-tracks", "Tracks", "Most tracks at a time; further objects get no id",
-            1, 4096, static_cast<guint>(initial.max_tracks));
+  add_count(kMaxTracks, "max-tracks", "Tracks", "Tracks at a time; further objects get no id", 1,
+            4096, static_cast<guint>(initial.max_tracks));
   g_object_class_install_property(
       klass, kFirstId,
-      g_param_spec_int64("first-id", "First id",
-                         "The first track's id: where an earlier element of the source left off", 1,
-                         gint64{1} << 62, initial.first_id, kReadyProperty));
+      g_param_spec_int64(
+          "first-id", "First id",
+          "Id of the first track: where an earlier element of the same source left off", 1,
+          gint64{1} << 62, initial.first_id, kReadyProperty));
 }
 
 }  // namespace

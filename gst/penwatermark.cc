@@ -290,8 +290,7 @@ static void pen_watermark_class_init(PenWatermarkClass* klass) {
   g_object_class_install_property(
       object_class, kStats,
       g_param_spec_boxed("stats", "Statistics",
-                         "Frames, drawing commands and those left out, output frames that are "
-                         "held, and the device's copy ledger so far",
+                         "frames, commands and those dropped or misplaced, slots-held, ledger",
                          GST_TYPE_STRUCTURE,
                          static_cast<GParamFlags>(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)));
   gst_element_class_add_static_pad_template(element_class, &sink_template);

@@ -52,27 +52,28 @@ void install_watermark_properties(GObjectClass* klass) {
                         const char* value) {
     install(id, g_param_spec_string(name, nick, blurb, value, kReadyProperty));
   };
-  text(kDevice, "device", "Device", "Device of frames and drawing: cpu, cuda:0, hip:0",
+  text(kDevice, "device", "Device",
+       "Where frames lie and drawing happens: cpu, cuda[:N], hip[:N]; cuda and hip are not in this "
+       "release",
        initial.device.c_str());
-  install(kDraw, g_param_spec_flags("draw", "Drawn parts", "What is drawn", draw_type(),
-                                    initial.draw, kReadyProperty));
-  install(kLineWidth,
-          g_param_spec_uint("line-width", "Line width",
-                            "Width of lines in pixels; 0: the shorter side / 360, at least 1", 0,
-                            guint{kMaxLineWidth}, initial.line_width, kReadyProperty));
+  install(kDraw, g_param_spec_flags("draw", "Drawn parts",
+                                    "What is drawn, as in draw=boxes+labels: names of classes are "
+                                    "labels, ids those of tracks",
+                                    draw_type(), initial.draw, kReadyProperty));
+  install(kLineWidth, g_param_spec_uint("line-width", "Line width",
+                                        "Pixels; 0: the shorter side / 360, at least 1", 0,
+                                        guint{kMaxLineWidth}, initial.line_width, kReadyProperty));
   install(kTextSize,
-          g_param_spec_uint("text-size", "Text size",
-                            "Height of capital letters in pixels, 5 or more; 0: the shorter side "
-                            "/ 64, 9 to 48",
-                            0, guint{GlyphAtlas::kMostSize}, initial.text_size, kReadyProperty));
+          g_param_spec_uint(
+              "text-size", "Text size",
+              "Height of capitals in pixels, 5 or more; 0: the shorter side / 64, 9 to 48", 0,
+              guint{GlyphAtlas::kMostSize}, initial.text_size, kReadyProperty));
   install(kKeypointThreshold,
           g_param_spec_float("keypoint-threshold", "Keypoint threshold",
                              "Keypoints of less confidence, and their limbs, are left out", 0, 1,
                              initial.keypoint_threshold, kReadyProperty));
-  text(kZones, "zones", "Zones",
-       "Polygons as parts of the picture, as penzone's: NAME: X,Y X,Y X,Y ...; NAME: ...", "");
-  text(kLines, "lines", "Lines",
-       "Lines as parts of the picture, as penzone's: NAME: X,Y X,Y; NAME: ...", "");
+  text(kZones, "zones", "Zones", "Polygons to draw, written as for penzone", "");
+  text(kLines, "lines", "Lines", "Lines to draw, written as for penzone", "");
 }
 
 bool set_watermark_property(WatermarkConfig& config, guint id, const GValue* value) {
