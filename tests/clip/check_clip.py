@@ -56,8 +56,9 @@ class Checker:
         return path
 
 
-def persons(line):
-    return [o for o in line["objects"] if o["label"] == "person"]
+def persons(line, predicted=False):
+    """What the model found; with `predicted` also where the tracker supposes somebody."""
+    return [o for o in line["objects"] if o["label"] == "person" and (predicted or "predicted" not in o)]
 
 
 def iou(a, b):
@@ -74,9 +75,143 @@ def check_pedestrians(lines):
     expect(all(line["width"] == 768 and line["height"] == 576 for line in lines), "frames are 768x576")
     mean = sum(len(persons(line)) for line in lines) / max(len(lines), 1)
     expect(5.5 <= mean <= 6.6, f"about 6 persons a frame ({mean:.2f}; 6.06 was measured elsewhere)")
-    inside = all(0 <= o["x"] and o["x"] + o["w"] <= 768.01 and 0 <= o["y"] and o["y"] + o["h"] <= 576.01
+    inside = all("predicted" in o or 0 <= o["x"] and o["x"] + o["w"] <= 768.01 and 0 <= o["y"] and o["y"] + o["h"] <= 576.01
                  and 0.4 <= o["confidence"] <= 1 for line in lines for o in line["objects"])
     expect(inside, "boxes lie in the picture, confidences in 0.4..1")
+
+
+def parse_places(text):
+    """{name: corners in parts of the picture} of penzone's writing; all count persons."""
+    places = {}
+    for one in text.split(";"):
+        name, rest = one.split(":")
+        points, _, labels = rest.partition("@")
+        assert labels.strip() == "person", one
+        places[name.strip()] = [tuple(map(float, point.split(","))) for point in points.split()]
+    return places
+
+
+def foot(o, line):
+    return (o["x"] + o["w"] / 2) / line["width"], (o["y"] + o["h"]) / line["height"]
+
+
+def turn(a, b, c):
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+
+
+def is_within(corners, point):
+    """By the winding number."""
+    winding = 0
+    for a, b in zip(corners, corners[1:] + corners[:1]):
+        if a[1] <= point[1] < b[1] and turn(a, b, point) > 0:
+            winding += 1
+        if b[1] <= point[1] < a[1] and turn(a, b, point) < 0:
+            winding -= 1
+    return winding != 0
+
+
+def is_near(corners, point, closed):
+    """Within two pixels of an edge: records of objects are whole pixels, these lines are not."""
+    for a, b in zip(corners, corners[1:] + (corners[:1] if closed else [])):
+        length = (((b[0] - a[0]) * 768) ** 2 + ((b[1] - a[1]) * 576) ** 2) ** 0.5
+        if abs(turn(a, b, point)) * 768 * 576 / length <= 2:
+            return True
+    return False
+
+
+def check_tracks(lines):
+    repeated = longest = 0
+    seen, farthest = {}, 0
+    for line in lines:
+        ids = [o["track_id"] for o in line["objects"] if "track_id" in o]
+        repeated += len(ids) - len(set(ids))
+        for o in line["objects"]:
+            if "track_id" not in o:
+                continue
+            x, y = foot(o, line)
+            frames, last, place = seen.get(o["track_id"], (0, None, None))
+            if last == line["frame"] - 1:
+                farthest = max(farthest, abs(x - place[0]) * line["width"])
+            seen[o["track_id"]] = (frames + 1, line["frame"], (x, y))
+            longest = max(longest, frames + 1)
+    expect(repeated == 0, "no id is there twice in a frame")
+    # At ten frames a second nobody who walks comes far; half a box's width may be the detector's.
+    expect(farthest < 80, f"nobody jumps: at most {farthest:.0f} pixels aside from frame to frame")
+    # Another way to follow: boxes of neighbouring frames that overlap, over no gap at all. It breaks where
+    # the model misses somebody, so a tracker must need fewer ids for the same people.
+    pieces, open_pieces = 0, []
+    for line in lines:
+        following = []
+        for person in persons(line):
+            best = max(open_pieces, key=lambda one: iou(one, person), default=None)
+            if best is not None and iou(best, person) > 0.3:
+                open_pieces.remove(best)
+            else:
+                pieces += 1
+            following.append(person)
+        open_pieces = following
+    people = {o["track_id"] for line in lines for o in persons(line) if "track_id" in o}
+    expect(8 <= len(people) <= pieces / 2, f"{len(people)} ids for persons, where boxes that overlap from frame to frame are {pieces} pieces")
+    expect(longest >= 100, f"the longest track has {longest} frames")
+    found = sum(len(persons(line)) for line in lines)
+    followed = sum("track_id" in o for line in lines for o in persons(line))
+    expect(followed / max(found, 1) > 0.8, f"{followed} of {found} persons have an id")
+
+
+# How many stand or walk at the crossing, counted by eye in the pictures of these frames.
+AT_THE_CROSSING = {0: 2, 100: 3, 200: 3, 300: 2, 400: 2, 500: 3, 600: 3, 700: 2}
+
+
+def check_zones(lines, text):
+    for name, corners in parse_places(text).items():
+        told = [next(zone for zone in line["zones"] if zone["name"] == name) for line in lines]
+        wrong = 0
+        inside, entered = {}, 0
+        for line, zone in zip(lines, told):
+            feet = [(o, foot(o, line)) for o in persons(line, predicted=True)]
+            counted = sum(is_within(corners, at) for _, at in feet)
+            unsure = sum(is_near(corners, at, True) for _, at in feet)
+            wrong += abs(counted - zone["inside"]) > unsure
+            for o, at in feet:
+                if "track_id" not in o:
+                    continue
+                # Who is away for two seconds comes as another.
+                was, when = inside.get(o["track_id"], (False, line["pts_ns"]))
+                was = was and line["pts_ns"] - when < 2_000_000_000
+                now = is_within(corners, at)
+                entered += now and not was
+                inside[o["track_id"]] = (now, line["pts_ns"])
+        expect(wrong == 0, f"{name}: who is inside is whose foot is ({wrong} frames differ)")
+        expect(abs(told[-1]["entered"] - entered) <= max(2, entered // 10),
+               f"{name}: {told[-1]['entered']} entered; by their ways {entered}")
+        expect(all(a[key] <= b[key] for a, b in zip(told, told[1:]) for key in ("entered", "left"))
+               and all(zone["left"] <= zone["entered"] for zone in told), f"{name}: sums grow, and nobody leaves before coming")
+        seen = {frame: told[frame]["inside"] for frame in AT_THE_CROSSING}
+        far = [frame for frame, count in AT_THE_CROSSING.items() if abs(seen[frame] - count) > 1]
+        total, by_eye = sum(seen.values()), sum(AT_THE_CROSSING.values())
+        expect(not far and abs(total - by_eye) <= 3, f"{name}: {list(seen.values())} inside in eight frames; by eye {list(AT_THE_CROSSING.values())}")
+
+
+def check_crossed(lines, text):
+    for name, (a, b) in parse_places(text).items():
+        forwards = backwards = unsure = 0
+        last = {}
+        for line in lines:
+            for o in persons(line, predicted=True):
+                if "track_id" not in o:
+                    continue
+                at, before = foot(o, line), last.get(o["track_id"])
+                last[o["track_id"]] = at
+                if before is None or turn(before, at, a) * turn(before, at, b) > 0:
+                    continue
+                unsure += is_near([a, b], at, False) or is_near([a, b], before, False)
+                # On a line is right of it, as seen: there a turn is not negative.
+                was, now = turn(a, b, before) >= 0, turn(a, b, at) >= 0
+                forwards += now and not was
+                backwards += was and not now
+        told = next(one for one in lines[-1]["lines"] if one["name"] == name)
+        expect(forwards + backwards > 5 and abs(told["forwards"] - forwards) <= unsure and abs(told["backwards"] - backwards) <= unsure,
+               f"{name}: {told['forwards']} and {told['backwards']} crossed; by their ways {forwards} and {backwards}, {unsure} close to the line")
 
 
 def check_mirror(checker, lines):
@@ -119,6 +254,8 @@ def main():
     parser.add_argument("--models", default="")
     parser.add_argument("--work", help="keep the results here")
     parser.add_argument("--lines", type=pathlib.Path, help="JSON lines of vtest.avi at threshold 0.4, to save running it")
+    parser.add_argument("--zones", help="the zones that they were counted in, with --track")
+    parser.add_argument("--crossed", help="the lines, likewise")
     arguments = parser.parse_args()
     if shutil.which(arguments.penstock) is None:
         sys.exit(f"check_clip: no program '{arguments.penstock}'; build it and name it with --penstock")
@@ -131,6 +268,10 @@ def main():
         else:
             lines = checker.run(OPENCV / "vtest.avi", "--threshold", "0.4")
         check_pedestrians(lines)
+        if arguments.zones:
+            check_tracks(lines)
+            check_zones(lines, arguments.zones)
+            check_crossed(lines, arguments.crossed)
         check_mirror(checker, lines)
         check_nobody(checker)
         # The pick-up: an evaluation of the model in numpy, with a letterbox of its own, says car 0.52 and truck
