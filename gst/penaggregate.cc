@@ -181,12 +181,7 @@ bool get_option(const AggregateCore& core, guint id, GValue* value) {
 
 void set_property(GObject* object, guint id, const GValue* value, GParamSpec* spec) {
   auto* self = PEN_AGGREGATE(object);
-  GST_OBJECT_LOCK(self);
-  const bool running = is_running(GST_ELEMENT(self));
-  const bool known = running || set_option(*self->core, id, value);
-  GST_OBJECT_UNLOCK(self);
-  if (running) warn_unchanged(GST_ELEMENT(self), spec);
-  if (!known) G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
+  set_in_ready(GST_ELEMENT(self), id, spec, [&] { return set_option(*self->core, id, value); });
 }
 
 void get_stats(PenAggregate* self, GValue* value) {
