@@ -18,6 +18,7 @@
 #include "bench/report.h"
 #include "gst/gst_ptr.h"
 #include "penstock/base/str_format.h"
+#include "penstock/base/usable_cores.h"
 #include "penstock/model/manifest.h"
 
 namespace penstock::bench {
