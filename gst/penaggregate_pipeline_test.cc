@@ -104,6 +104,7 @@ class Branches : public ::testing::TestWithParam<const char*> {
                                    GST_SEEK_TYPE_SET, 0, GST_SEEK_TYPE_SET,
                                    kSoughtFrames * 40 * GST_MSECOND));
     }
+    take_errors(bus.get(), result.errors);
     gst_element_set_state(pipeline.get(), GST_STATE_NULL);
     return result;
   }
