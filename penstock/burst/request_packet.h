@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A request as the datums that cross the queue:
+//
+//   packetInformation {inputOperandInformation dimension*}* {outputOperandInformation dimension*}*
+//   poolIdentifier* measureTiming
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "penstock/base/error.h"
+#include "penstock/burst/burst_types.h"
+#include "penstock/burst/datum.h"
+#include "penstock/burst/packet_error.h"
+
+namespace penstock {
+
+/// 2 + inputs + outputs + pools + all dimensions; every byte without a meaning is zero. May be
+/// longer than a queue holds. An argument without a value is written with no location and no
+/// dimensions.
+std::vector<FmqRequestDatum> serialise(const BurstRequest& request);
+
+/// Checks the grammar and each value's range, not whether operands lie in their pools. `datums` is
+/// private memory; padding is ignored.
+Result<BurstRequest, PacketError> parse_request(std::span<const FmqRequestDatum> datums);
+
+}  // namespace penstock
