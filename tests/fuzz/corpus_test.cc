@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
 namespace {
 
-TEST(M06, GivenTheFuzzersCorpus_WhenReplayed_ThenNothingBreaks) {
+TEST(PENSTOCK_CLAUSE, GivenTheFuzzersCorpus_WhenReplayed_ThenNothingBreaks) {
   int count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(PENSTOCK_CORPUS)) {
     SCOPED_TRACE(entry.path().string());
