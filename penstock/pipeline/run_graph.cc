@@ -4,12 +4,14 @@
 #include <gst/video/video.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <string_view>
 #include <utility>
 
 #include "penstock/base/str_format.h"
 #include "penstock/pipeline/element_search.h"
+#include "penstock/pipeline/input_close.h"
 #include "penstock/pipeline/source.h"
 
 namespace penstock {
@@ -17,6 +19,9 @@ namespace {
 
 // openh264's default of 128 kbit/s smears a street scene; 0.2 bits a pixel keeps labels readable.
 constexpr double kBitsPerPixel = 0.2;
+
+/// For a camera's last words.
+constexpr Nanoseconds kInputCloseTimeout = std::chrono::seconds(3);
 
 void link_decoded(GstElement*, GstPad* pad, gpointer head) {
   if (!gst_pad_is_linked(GST_PAD(head))) gst_pad_link(pad, GST_PAD(head));
@@ -104,6 +109,16 @@ RunGraph::~RunGraph() {
     if (pad != nullptr) gst_object_unref(pad);
   }
   gst_object_unref(pipeline_);
+}
+
+bool RunGraph::close(const Source& source, Clock& clock) {
+  GstElement* input = std::exchange(input_, nullptr);
+  if (!is_camera(source) || input == nullptr) {
+    gst_element_set_state(pipeline_, GST_STATE_NULL);
+    return true;
+  }
+  g_signal_handlers_disconnect_by_data(input, head_);
+  return close_with_input(pipeline_, input, clock, kInputCloseTimeout);
 }
 
 Result<std::unique_ptr<RunGraph>> RunGraph::build(const RunOptions& options) {

@@ -45,6 +45,10 @@ class RunGraph {
   RunGraph(const RunGraph&) = delete;
   RunGraph& operator=(const RunGraph&) = delete;
 
+  /// Takes the pipeline to NULL; input() is gone then. False when the input of a camera does not
+  /// close: see close_with_input().
+  bool close(const Source& source, Clock& clock);
+
   GstElement* pipeline() const { return pipeline_; }
   GstElement* input() const { return input_; }
   GstElement* infer() const { return infer_; }

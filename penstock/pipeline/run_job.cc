@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -14,6 +15,7 @@
 #include "penstock/base/str_format.h"
 #include "penstock/pipeline/bus_error.h"
 #include "penstock/pipeline/container_size.h"
+#include "penstock/pipeline/input_close.h"
 #include "penstock/pipeline/picture_sampler.h"
 #include "penstock/pipeline/run_graph.h"
 #include "penstock/pipeline/run_outputs.h"
@@ -80,6 +82,13 @@ class RunJob {
 
   bool start() {
     if (stop_asked()) return false;
+    if (is_camera(options_.source) && left_inputs() >= kMaxLeftInputs) {
+      record_.fail(Error(ErrorKind::kExhausted,
+                         str_format("source '{}': {} earlier connections to cameras do not close",
+                                    options_.source.text, kMaxLeftInputs)),
+                   RunPart::kSource);
+      return false;
+    }
     if (options_.count_upstream) upstream_ = std::make_unique<UpstreamCopies>();
     auto graph = RunGraph::build(options_);
     if (!graph) {
@@ -117,7 +126,11 @@ class RunJob {
       if (options_.read_ledger) record_.summary().ledger = options_.read_ledger(graph_->infer());
       record_.summary().outside.decoder = graph_->decoder_name();
       // NULL unblocks whatever still waits inside the pipeline, the closing thread too.
-      gst_element_set_state(graph_->pipeline(), GST_STATE_NULL);
+      if (!graph_->close(options_.source, clock_)) {
+        log("pipeline")
+            .warn("'{}' does not close; it is left to a thread of its own", options_.source.text);
+        record_.note("the connection to the source does not close; it was left to itself");
+      }
     }
     for (std::thread* closer : {&closer_, &late_closer_}) {
       if (closer->joinable()) closer->join();
@@ -270,9 +283,7 @@ class RunJob {
 
   /// Some cameras answer, close or stall, and rtspsrc then says nothing.
   void watch_first_frame(const Deadline& by) {
-    const bool is_camera =
-        options_.source.kind == SourceKind::kRtsp || options_.source.kind == SourceKind::kDevice;
-    if (!is_camera || record_.has_started()) return;
+    if (!is_camera(options_.source) || record_.has_started()) return;
     if (record_.has_failed() || !by.passed(clock_)) return;
     record_.fail(Error(ErrorKind::kDeadline,
                        str_format("source '{}': no frame came in 30 s", options_.source.text)),
@@ -281,10 +292,11 @@ class RunJob {
 
   void watch_stall() {
     if (options_.stall_after <= Nanoseconds::zero() || stopped_ || closing_) return;
-    // Dialling and a camera's first key frame have a limit of their own.
-    if (!record_.has_started()) return;
-    const Nanoseconds silent =
-        silence_.look(clock_.now(), probes_->arrived(), probes_->is_taking());
+    // Until the first frame, packets are a sign of life: the first key frame may be long in coming.
+    const bool has_started = record_.has_started();
+    if (!has_started && !is_camera(options_.source)) return;
+    const std::uint64_t heard = probes_->arrived() + (has_started ? 0 : probes_->received());
+    const Nanoseconds silent = silence_.look(clock_.now(), heard, probes_->is_taking());
     if (silent < options_.stall_after) return;
     record_.fail(Error(ErrorKind::kDeadline,
                        str_format("source '{}': no frame came for {:g} s", options_.source.text,
@@ -325,6 +337,12 @@ class RunJob {
           record_.fail(
               Error(ErrorKind::kCorrupt, str_format("source '{}' is empty", options_.source.text)),
               RunPart::kSource);
+          return false;
+        }
+        if (gst_structure_has_name(structure, kSourceRedirects) && !stopped_) {
+          record_.fail(Error(ErrorKind::kIo, str_format("source '{}': it redirects again and again",
+                                                        options_.source.text)),
+                       RunPart::kSource);
           return false;
         }
         if (!gst_structure_has_name(structure, kVideoLost)) return false;
@@ -401,7 +419,7 @@ class RunJob {
   const std::shared_ptr<LatencyBook> latency_;
   RunRecord record_;
   SourceEnd source_end_;
-  Silence silence_;  // of a source that has started
+  Silence silence_;
 
   std::unique_ptr<UpstreamCopies> upstream_;
   std::unique_ptr<RunOutputs> outputs_;

@@ -80,7 +80,8 @@ struct RunOptions {
   std::function<void(GstElement*)> on_built;
   /// Element messages, on the thread that called run().
   std::function<void(const GstStructure*)> on_message;
-  /// The source fails when no frame came for as long; zero: never.
+  /// The source fails when no frame came for as long, a camera also when nothing came since it was
+  /// dialled; zero: never.
   Nanoseconds stall_after{};
   /// Count the decoder's copies, which one run of a process can at a time.
   bool count_upstream = true;

@@ -20,6 +20,32 @@ PassingFrame passing(GstBuffer* buffer) {
           .memory = gst_buffer_n_memory(buffer) > 0 ? gst_buffer_peek_memory(buffer, 0) : nullptr};
 }
 
+using PacketCount = std::shared_ptr<std::atomic<std::uint64_t>>;
+
+void free_count(gpointer count) { delete static_cast<PacketCount*>(count); }
+
+GstPadProbeReturn count_packet(GstPad*, GstPadProbeInfo*, gpointer count) {
+  ++**static_cast<PacketCount*>(count);
+  return GST_PAD_PROBE_OK;
+}
+
+void count_packets(GstElement*, GstPad* pad, gpointer count) {
+  if (GST_PAD_DIRECTION(pad) != GST_PAD_SRC) return;
+  gst_pad_add_probe(pad,
+                    GstPadProbeType(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_BUFFER_LIST),
+                    count_packet, new PacketCount(*static_cast<PacketCount*>(count)), free_count);
+}
+
+/// Counts what leaves the camera's element, before it is decoded.
+void watch_packets(GstElement* input, const PacketCount& count) {
+  GstElement* source = GST_IS_BIN(input) ? gst_bin_get_by_name(GST_BIN(input), "source") : nullptr;
+  if (source == nullptr) return;
+  g_signal_connect_data(
+      source, "pad-added", G_CALLBACK(count_packets), new PacketCount(count),
+      [](gpointer data, GClosure*) { free_count(data); }, GConnectFlags(0));
+  gst_object_unref(source);
+}
+
 }  // namespace
 
 /// Before the other probes: some give frames new times.
@@ -54,6 +80,7 @@ GstPadProbeReturn RunProbes::on_stage_out(GstPad*, GstPadProbeInfo* info, gpoint
 
 void RunProbes::install() {
   time_stages();
+  watch_packets(graph_.input(), received_);
   GstElement* infer = graph_.infer();
   if (g_object_class_find_property(G_OBJECT_GET_CLASS(infer), "interval") != nullptr) {
     guint interval = 1;

@@ -46,6 +46,8 @@ class RunProbes {
 
   /// Frames that the decoder has pushed, the one that is being taken too.
   std::uint64_t arrived() const { return arrived_; }
+  /// Packets that an RTSP camera has sent.
+  std::uint64_t received() const { return *received_; }
   /// A frame, or what is serialized with frames, is on its way into what follows the decoder, which
   /// takes its time: no other can come.
   bool is_taking() const;
@@ -102,6 +104,9 @@ class RunProbes {
   bool refused_ = false;  ///< Frames of refused caps are dropped.
 
   std::atomic<std::uint64_t> arrived_{0};
+  /// Shared with the camera's element, which may outlive the run.
+  std::shared_ptr<std::atomic<std::uint64_t>> received_ =
+      std::make_shared<std::atomic<std::uint64_t>>(0);
   bool may_pass_ = false;  ///< peninfer has an interval: frames come that nobody looked at.
 
   // peninfer's push thread only, read after the pipeline has stopped.

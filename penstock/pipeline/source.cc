@@ -2,6 +2,7 @@
 #include "penstock/pipeline/source.h"
 
 #include <fcntl.h>
+#include <gst/rtsp/gstrtspmessage.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -174,6 +175,21 @@ void link_rtp(GstElement*, GstPad* pad, gpointer decodebin) {
   gst_object_unref(sink);
 }
 
+// rtspsrc follows redirects for ever, as fast as it can: hundreds of connections a second to a
+// server that names itself. Each costs an OPTIONS and a DESCRIBE, twice where a password is asked.
+gboolean allow_request(GstElement* source, GstRTSPMessage* message, gpointer asked) {
+  constexpr int kMaxAsked = 24;
+  int& count = *static_cast<int*>(asked);  // on rtspsrc's one thread
+  const GstRTSPMethod method = message->type_data.request.method;
+  if (method == GST_RTSP_PLAY) count = 0;
+  if (method != GST_RTSP_OPTIONS && method != GST_RTSP_DESCRIBE) return TRUE;
+  if (++count <= kMaxAsked) return TRUE;
+  gst_element_post_message(
+      source,
+      gst_message_new_application(GST_OBJECT(source), gst_structure_new_empty(kSourceRedirects)));
+  return FALSE;
+}
+
 // Installed on fdsrc, whose type finder says nothing of a stream without a byte: decodebin3 waits
 // for a stream that never comes.
 GstPadProbeReturn watch_first(GstPad* pad, GstPadProbeInfo* info, gpointer) {
@@ -340,6 +356,9 @@ Result<GstElement*> make_decoder(const Source& source) {
     gst_util_set_object_arg(G_OBJECT(*input), "protocols", "tcp");
     g_object_set(*input, "location", source.address.c_str(), "latency", 200u, nullptr);
     g_signal_connect(*input, "select-stream", G_CALLBACK(select_rtsp_stream), nullptr);
+    g_signal_connect_data(
+        *input, "before-send", G_CALLBACK(allow_request), new int(0),
+        [](gpointer asked, GClosure*) { delete static_cast<int*>(asked); }, GConnectFlags(0));
     g_signal_connect(*input, "pad-added", G_CALLBACK(link_rtp), *decode);
   }
   return bin;

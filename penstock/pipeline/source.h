@@ -40,6 +40,15 @@ struct Source {
   std::function<GstElement*()> make_element;  ///< kElement: a floating reference.
 };
 
+/// Something that comes and goes.
+inline bool is_camera(const Source& source) {
+  return source.kind == SourceKind::kRtsp || source.kind == SourceKind::kDevice;
+}
+
+/// The application message of a camera that says again and again that it is elsewhere; nothing is
+/// sent to it any more.
+inline constexpr const char* kSourceRedirects = "penstock-source-redirects";
+
 /// `text` by somebody who knows the source's address (GStreamer) without the password.
 std::string without_password_of(const Source& source, std::string text);
 
