@@ -8,7 +8,10 @@
 #include "apps/penstock/stage_check.h"
 #include "penstock/base/str_format.h"
 #include "penstock/memory/device_id.h"
+#include "penstock/pipeline/control_socket.h"
 #include "penstock/pipeline/element_settings.h"
+#include "penstock/pipeline/output_files.h"
+#include "penstock/pipeline/pipeline_files.h"
 #include "penstock/pipeline/pipeline_source.h"
 
 namespace penstock {
@@ -26,9 +29,22 @@ void check_tracker(const PipelineSpec& spec, ConfigProblems& problems) {
   note_problem(problems, spec.track_place, "track", try_element(track));
 }
 
+/// As peninfer does it when it has the model.
+void check_labels(const PipelineSpec& spec, const Manifest& manifest, ConfigProblems& problems) {
+  const auto labels = std::ranges::find(spec.infer, "labels", &Setting::name);
+  if (labels == spec.infer.end() || manifest.labels.empty()) return;
+  const auto count = std::size_t(std::ranges::count(labels->value, ',')) + 1;
+  if (count == manifest.labels.size()) return;
+  add_problem(problems, labels->place, "labels",
+              str_format("names {} classes, the model has {}", count, manifest.labels.size()));
+}
+
 void check_source_at(const PipelineSource& source, const std::string& path,
                      ConfigProblems& problems) {
-  note_problem(problems, source.place, path, check_source(source));
+  // Without an address, what is wrong with it is told already.
+  if (source.kind == PipelineSourceKind::kTest || !source.address.empty()) {
+    note_problem(problems, source.place, path, check_source(source));
+  }
   for (const auto& [key, text] :
        {std::pair{"zones", &source.zones}, std::pair{"lines", &source.lines}}) {
     if (text->empty()) continue;
@@ -38,6 +54,7 @@ void check_source_at(const PipelineSource& source, const std::string& path,
 }
 
 void check_model(const PipelineSpec& spec, const RunModel& model, ConfigProblems& problems) {
+  check_labels(spec, model.manifest, problems);
   if (subject_of(model.manifest.task) == Subject::kObjects) return;
   if (spec.track) {
     add_problem(problems, spec.track_place, "track",
@@ -86,6 +103,32 @@ std::optional<CheckedPipeline> check_pipeline(PipelineSpec spec, const std::stri
   });
   if (!problems.empty() || !model) return std::nullopt;
   return CheckedPipeline{std::move(spec), std::move(*model), std::move(stages)};
+}
+
+void check_files(const PipelineSpec& spec, const RunOptions& model, ConfigProblems& problems) {
+  std::vector<PipelineFile> files = files_of(spec, model);
+  for (const PipelineSource& source : spec.sources) {
+    for (PipelineFile& file : files_of(spec, source)) files.push_back(std::move(file));
+  }
+  const std::vector<FileConflict> conflicts = find_conflicts(files);
+  for (const FileConflict& conflict : conflicts) {
+    add_problem(problems, conflict.written.place, conflict.written.where, conflict.what);
+  }
+  for (const PipelineFile& file : files) {
+    if (std::ranges::any_of(conflicts, [&file](const FileConflict& conflict) {
+          return conflict.written.path == file.path;
+        })) {
+      continue;
+    }
+    if (file.use == PipelineFile::Use::kWritten) {
+      note_problem(problems, file.place, file.where, check_creatable(file.path));
+    } else if (file.use == PipelineFile::Use::kSocket) {
+      note_problem(problems, file.place, file.where, check_listenable(file.path));
+    }
+  }
+  std::ranges::stable_sort(problems, {}, [](const ConfigProblem& problem) {
+    return std::pair(problem.place.line, problem.place.column);
+  });
 }
 
 std::vector<std::string> plan_of(const CheckedPipeline& pipeline) {

@@ -25,6 +25,10 @@ struct CheckedPipeline {
 std::optional<CheckedPipeline> check_pipeline(PipelineSpec spec, const std::string& models,
                                               ConfigProblems& problems);
 
+/// What a run would refuse of the files that it reads, writes and listens at: `model` has those of
+/// the model. Makes none.
+void check_files(const PipelineSpec& spec, const RunOptions& model, ConfigProblems& problems);
+
 /// What will be built, in words, a line each.
 std::vector<std::string> plan_of(const CheckedPipeline& pipeline);
 

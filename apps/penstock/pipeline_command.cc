@@ -54,6 +54,7 @@ Result<CheckedPipeline, int> load_pipeline(const std::string& file, const std::s
   ConfigProblems problems;
   auto spec = read_pipeline(*text, problems);
   if (!spec) return std::unexpected(report_problems(problems, file));
+  spec->file = file;
   auto checked = check_pipeline(std::move(*spec), models, problems);
   if (!checked) return std::unexpected(report_problems(problems, file));
   return std::move(*checked);
@@ -155,9 +156,9 @@ Result<PipelineSpec> spec_of(const RunFlags& flags) {
   spec.convert = flags.convert;
   for (const std::string& output : flags.outputs) {
     if (output.starts_with("json=") && spec.json.empty()) {
-      spec.json = output.substr(5);
+      spec.json = output_of(output.substr(5));
     } else if (output.starts_with("report=") && spec.report.empty()) {
-      spec.report = output.substr(7);
+      spec.report = output_of(output.substr(7));
     } else if (output.starts_with("video=") && spec.video.empty()) {
       spec.video = output.substr(6);
     } else {
@@ -197,6 +198,10 @@ int check_with(const std::string& file, const std::string& models) {
   if (auto started = start_gstreamer(); !started) return report(started.error());
   auto checked = load_pipeline(file, models);
   if (!checked) return checked.error();
+  // A run finds these where it opens them, with the exit codes of its outputs.
+  ConfigProblems problems;
+  check_files(checked->spec, session_options(*checked, {})(), problems);
+  if (!problems.empty()) return report_problems(problems, file);
   for (const std::string& line : plan_of(*checked)) say(line);
   return kExitOk;
 }

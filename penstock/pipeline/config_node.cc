@@ -75,6 +75,8 @@ std::string to_string(const ConfigProblem& problem, std::string_view file) {
   std::string out;
   if (problem.place.line > 0) {
     out = str_format("{}:{}:{}: ", file, problem.place.line, problem.place.column);
+  } else if (!file.empty()) {
+    out = str_format("{}: ", file);
   }
   if (!problem.where.empty()) out += problem.where + ": ";
   return out + problem.what;

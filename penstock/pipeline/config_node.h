@@ -43,7 +43,8 @@ inline constexpr std::size_t kMaxConfigProblems = 100;
 inline constexpr std::size_t kMaxProblemText = 1000;
 
 void add_problem(ConfigProblems& problems, TextPlace place, std::string where, std::string what);
-/// "p.yaml:12:7: sources[1].uri: is empty"; without a place "sources[1].uri: is empty".
+/// "p.yaml:12:7: sources[1].uri: is empty"; without a place "p.yaml: sources[1].uri: is empty", and
+/// without a file "sources[1].uri: is empty".
 std::string to_string(const ConfigProblem& problem, std::string_view file);
 
 struct ConfigEntry;

@@ -30,7 +30,11 @@ class TreeBuilder final : public YAML::EventHandler {
  public:
   explicit TreeBuilder(ConfigProblems& problems) : problems_(problems) {}
 
-  ConfigNode take() { return std::move(root_); }
+  /// Of an empty text, nothing, which is at its begin.
+  ConfigNode take() {
+    if (root_.place == TextPlace{}) root_.place = {1, 1};
+    return std::move(root_);
+  }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (++documents_ > 1) refuse(mark, "there is a second document; one is all that is read");

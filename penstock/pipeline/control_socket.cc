@@ -47,9 +47,8 @@ const sockaddr* as_sockaddr(const sockaddr_un& address) {
 
 constexpr Nanoseconds kLockPatience = std::chrono::seconds(2);
 
-/// The folder, locked while the socket in it is made: two that start at one moment would each take
-/// the other's for one that a dead process left.
-Result<UniqueFd> lock_folder(const std::filesystem::path& path) {
+/// The folder, in which nobody else may write.
+Result<UniqueFd> open_folder(const std::filesystem::path& path) {
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd.is_valid()) {
@@ -66,9 +65,17 @@ Result<UniqueFd> lock_folder(const std::filesystem::path& path) {
     return failed(ErrorKind::kPermission, path,
                   "others may write to its folder; give one that only you may write to");
   }
+  return fd;
+}
+
+/// The folder, locked while the socket in it is made: two that start at one moment would each take
+/// the other's for one that a dead process left.
+Result<UniqueFd> lock_folder(const std::filesystem::path& path) {
+  auto fd = open_folder(path);
+  if (!fd) return fd;
   // Whoever may read the folder may lock it.
   const Deadline deadline = Deadline::after(Clock::system(), kLockPatience);
-  while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+  while (::flock(fd->get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EINTR && errno != EWOULDBLOCK) {
       return failed(ErrorKind::kIo, path, text_of(errno));
     }
@@ -80,13 +87,19 @@ Result<UniqueFd> lock_folder(const std::filesystem::path& path) {
   return fd;
 }
 
+/// Whether a socket, which would be replaced, is at `path`; kInvalidArgument for anything else.
+Result<bool> find_socket(const std::filesystem::path& path) {
+  struct stat info{};
+  if (::lstat(path.c_str(), &info) != 0) return false;
+  if (S_ISSOCK(info.st_mode)) return true;
+  return failed(ErrorKind::kInvalidArgument, path, "there is something else than a socket");
+}
+
 /// Makes room for a new socket.
 Result<void> clear(const std::filesystem::path& path) {
-  struct stat info{};
-  if (::lstat(path.c_str(), &info) != 0) return {};
-  if (!S_ISSOCK(info.st_mode)) {
-    return failed(ErrorKind::kInvalidArgument, path, "there is something else than a socket");
-  }
+  const auto found = find_socket(path);
+  if (!found) return std::unexpected(found.error());
+  if (!*found) return {};
   auto other = connect_to(path);
   if (other) {
     return failed(ErrorKind::kExhausted, path, "another process has it; give each run its own");
@@ -119,9 +132,13 @@ Result<UniqueFd> connect_to(const std::filesystem::path& path) {
   if (!fd.is_valid()) return failed(ErrorKind::kExhausted, path, text_of(errno));
   if (::connect(fd.get(), as_sockaddr(*address), sizeof *address) == 0) return fd;
   switch (errno) {
+    case ECONNREFUSED:
+      if (std::error_code ec; !std::filesystem::is_socket(path, ec)) {
+        return failed(ErrorKind::kNotFound, path, "that is no socket");
+      }
+      [[fallthrough]];
     case ENOENT:
     case ENOTDIR:
-    case ECONNREFUSED:
       return failed(ErrorKind::kNotFound, path, "no run listens there");
     case EACCES:
     case EPERM:
@@ -131,6 +148,13 @@ Result<UniqueFd> connect_to(const std::filesystem::path& path) {
     default:
       return failed(ErrorKind::kIo, path, text_of(errno));
   }
+}
+
+Result<void> check_listenable(const std::filesystem::path& path) {
+  if (const auto address = address_of(path); !address) return std::unexpected(address.error());
+  if (const auto folder = open_folder(path); !folder) return std::unexpected(folder.error());
+  if (const auto found = find_socket(path); !found) return std::unexpected(found.error());
+  return {};
 }
 
 Result<ListeningSocket> listen_at(const std::filesystem::path& path) {

@@ -19,7 +19,11 @@ struct ListeningSocket {
 /// As ControlServer::open().
 Result<ListeningSocket> listen_at(const std::filesystem::path& path);
 
-/// Connected, non-blocking. kNotFound when there is no file or nobody behind it, kPermission, kIo.
+/// What listen_at() would say of the path itself now, whoever listens there.
+Result<void> check_listenable(const std::filesystem::path& path);
+
+/// Connected, non-blocking. kNotFound when there is no socket or nobody behind it, kPermission,
+/// kIo.
 Result<UniqueFd> connect_to(const std::filesystem::path& path);
 
 /// The user at the other end is this process's own or root.

@@ -74,6 +74,23 @@ fs::path place_of(fs::path path) {
   return ec ? absolute.lexically_normal() : place;
 }
 
+Result<void> check_creatable(const fs::path& path) {
+  const fs::path place = place_of(path);
+  std::error_code ec;
+  const auto status = fs::status(place, ec);
+  int error = fs::is_directory(status) ? EISDIR : 0;
+  if (error == 0 && fs::exists(status)) {
+    if (::access(place.c_str(), W_OK) != 0) error = errno;
+  } else if (error == 0) {
+    if (::access(place.parent_path().c_str(), W_OK | X_OK) != 0) error = errno;
+    if (error == 0 && !fs::is_directory(place.parent_path(), ec)) error = ENOTDIR;
+  }
+  if (error == 0) return {};
+  return fail(
+      error == ENOENT || error == ENOTDIR ? ErrorKind::kNotFound : ErrorKind::kIo,
+      str_format("cannot create '{}': {}", path.string(), std::generic_category().message(error)));
+}
+
 bool same_file(const fs::path& one, const fs::path& other) {
   std::error_code ec;
   const fs::file_status status = fs::status(one, ec);

@@ -19,6 +19,10 @@ std::filesystem::path place_of(std::filesystem::path path);
 /// link). Devices and pipes are no files that are destroyed.
 bool same_file(const std::filesystem::path& one, const std::filesystem::path& other);
 
+/// What creating or truncating `path` would say now, without doing it: kNotFound without its
+/// folder, kIo for a folder or what may not be written to.
+Result<void> check_creatable(const std::filesystem::path& path);
+
 /// `bytes` as the file at `path`, written beside it and renamed: whatever goes wrong, the file that
 /// was there stays. A device or pipe is written to as it is.
 Result<void, OutputError> replace_file(const std::filesystem::path& path,

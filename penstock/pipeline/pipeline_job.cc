@@ -15,12 +15,22 @@
 
 #include "penstock/base/deadline.h"
 #include "penstock/base/str_format.h"
-#include "penstock/pipeline/output_files.h"
+#include "penstock/pipeline/pipeline_files.h"
 #include "penstock/pipeline/pipeline_report.h"
 #include "penstock/pipeline/pipeline_source.h"
 #include "penstock/pipeline/run_report.h"
 
 namespace penstock {
+
+namespace {
+
+Result<void> check_apart(std::span<const PipelineFile> files, std::size_t begin) {
+  auto conflicts = find_conflicts(files, begin);
+  if (conflicts.empty()) return {};
+  return fail(ErrorKind::kInvalidArgument, std::move(conflicts.front().what));
+}
+
+}  // namespace
 
 PipelineJob::PipelineJob(PipelineOptions options)
     : options_(std::move(options)), wake_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
@@ -55,13 +65,15 @@ bool PipelineJob::open() {
          RunPart::kPipeline);
     return false;
   }
-  for (const PipelineSource& source : options_.spec.sources) {
-    if (auto apart = check_outputs(source); !apart) {
-      fail(std::move(apart).error(), RunPart::kOutputCreate);
-      return false;
-    }
-  }
   const PipelineSpec& spec = options_.spec;
+  std::vector<PipelineFile> files = files_of(spec, options_.make_options());
+  for (const PipelineSource& source : spec.sources) {
+    for (PipelineFile& file : files_of(spec, source)) files.push_back(std::move(file));
+  }
+  if (auto apart = check_apart(files, 0); !apart) {
+    fail(std::move(apart).error(), RunPart::kOutputCreate);
+    return false;
+  }
   if (!spec.control.empty()) {
     // First: where another run has it, no file of that run may be touched.
     auto control = ControlServer::open(
@@ -112,38 +124,27 @@ bool PipelineJob::open() {
   return true;
 }
 
-/// No output may be a file that is read, or another output.
-Result<void> PipelineJob::check_outputs(const PipelineSource& source) const {
-  const RunOptions model = options_.make_options();
+Result<void> PipelineJob::check_files(const PipelineSource& source) const {
   const PipelineSpec& spec = options_.spec;
-  const std::filesystem::path video = video_path(spec, source, 1);
-  const std::array<const std::filesystem::path*, 4> outputs{&spec.json, &spec.events, &spec.report,
-                                                            &video};
-  for (const auto* output : outputs) {
-    if (output->empty()) continue;
-    const auto is_read = [output](const std::filesystem::path& file) {
-      return same_file(*output, file);
-    };
-    if (is_read(model.model) || std::ranges::any_of(model.model_files, is_read)) {
-      return penstock::fail(ErrorKind::kInvalidArgument,
-                            str_format("output '{}' is a file of the model", output->string()));
-    }
-    for (const auto* other : outputs) {
-      if (other == output || other->empty() || !is_read(*other)) continue;
-      return penstock::fail(
-          ErrorKind::kInvalidArgument,
-          str_format("outputs '{}' and '{}' are one file", output->string(), other->string()));
-    }
-    std::vector<const PipelineSource*> sources{&source};
-    for (const PipelineSource& other : spec.sources) sources.push_back(&other);
-    for (const PipelineSource* read : sources) {
-      if (read->kind != PipelineSourceKind::kFile || !is_read(read->address)) continue;
-      return penstock::fail(
-          ErrorKind::kInvalidArgument,
-          str_format("output '{}' is the source '{}'", output->string(), read->name));
-    }
+  std::vector<PipelineFile> files = files_of(spec, options_.make_options());
+  const auto append = [&files](std::vector<PipelineFile> more) {
+    for (PipelineFile& file : more) files.push_back(std::move(file));
+  };
+  const std::lock_guard lock(mutex_);
+  for (const Entry& entry : entries_) {
+    const PipelineSource& other = entry.runner->source();
+    const SourceStatus status = entry.runner->status();
+    // A video that is finished may be read as any other file.
+    std::filesystem::path video = status.is_over() ? "" : video_path(spec, other, 1);
+    if (!status.is_over() && !status.videos.empty()) video = status.videos.back();
+    append(files_of(other, video));
   }
-  return {};
+  const std::size_t begin = files.size();
+  // Under a name that was there, the video has a number, and a name that is free.
+  const auto history = histories_.find(source.name);
+  const bool is_first = history == histories_.end() || history->second.video_number == 1;
+  append(is_first ? files_of(spec, source) : files_of(source, ""));
+  return check_apart(files, begin);
 }
 
 RunnerSurroundings PipelineJob::surroundings(const std::string& name) {
@@ -193,7 +194,7 @@ Result<void> PipelineJob::start(const PipelineSource& source) {
 
 Result<void> PipelineJob::add(const PipelineSource& source) {
   PENSTOCK_TRY(check_source(source));
-  PENSTOCK_TRY(check_outputs(source));
+  PENSTOCK_TRY(check_files(source));
   PENSTOCK_TRY(check_fits(source));
   return start(source);
 }

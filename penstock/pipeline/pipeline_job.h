@@ -83,7 +83,8 @@ class PipelineJob final : public ControlTarget {
 
  private:
   bool open();
-  Result<void> check_outputs(const PipelineSource& source) const;
+  /// Neither it nor its video may be in the way of what the run reads and writes.
+  Result<void> check_files(const PipelineSource& source) const;
   RunnerSurroundings surroundings(const std::string& name);
   Result<void> start(const PipelineSource& source);
   /// What the YAML's checks would say of a source that comes later.

@@ -208,11 +208,17 @@ void read_outputs(ConfigMap& map, PipelineSpec& spec, ConfigProblems& problems) 
   const ConfigNode* node = map.node("outputs");
   if (node == nullptr) return;
   ConfigMap outputs(*node, "outputs", problems);
-  spec.json = outputs.text("json").value_or("");
-  spec.events = outputs.text("events").value_or("");
-  spec.report = outputs.text("report").value_or("");
+  spec.json = output_of(outputs.text("json").value_or(""));
+  spec.json_place = outputs.place("json");
+  spec.events = output_of(outputs.text("events").value_or(""));
+  spec.events_place = outputs.place("events");
+  spec.report = output_of(outputs.text("report").value_or(""));
+  spec.report_place = outputs.place("report");
   spec.video = outputs.text("video").value_or("");
   spec.video_place = outputs.place("video");
+  if (spec.video == "-") {
+    outputs.problem("video", "is '-', and an MP4 is not written from its start to its end");
+  }
   outputs.finish();
 }
 
@@ -260,9 +266,11 @@ void check_whole(ConfigMap& map, const PipelineSpec& spec, ConfigProblems& probl
       add_problem(problems, source.place, where, "zones and lines need tracks: say `track: true`");
     }
   }
-  if (spec.sources.empty() && !map.has("sources")) {
+  const ConfigNode* sources = map.node("sources");
+  if (sources == nullptr) {
     map.problem("sources", "is missing");
-  } else if (spec.sources.empty() && !spec.stay_open) {
+  } else if (sources->kind == ConfigNode::Kind::kList && sources->items.empty() &&
+             !spec.stay_open) {
     map.problem("sources", "is empty, and without `stay-open: true` nothing would come");
   }
   if (spec.stay_open && spec.control.empty()) {
@@ -284,6 +292,10 @@ std::string_view name_of(StageRoi roi) {
 const Setting* StageSpec::setting(std::string_view name) const {
   const auto found = std::ranges::find(settings, name, &Setting::name);
   return found != settings.end() ? &*found : nullptr;
+}
+
+std::string output_of(std::string_view text) {
+  return std::string(text == "-" ? "/dev/stdout" : text);
 }
 
 bool valid_source_name(std::string_view name) {
@@ -353,6 +365,7 @@ std::optional<PipelineSpec> read_pipeline(std::string_view text, ConfigProblems&
   read_stages(map, spec, problems);
   read_outputs(map, spec, problems);
   spec.control = map.text("control").value_or("");
+  spec.control_place = map.place("control");
   spec.stay_open = map.boolean("stay-open").value_or(false);
   spec.stall_after = map.duration("stall-after", seconds(1), hours(1)).value_or(spec.stall_after);
   spec.stats_interval =

@@ -259,5 +259,34 @@ TEST(PipelineSchemaTest, GivenThousandsOfMistakes_WhenRead_ThenAHundredAreTold) 
   EXPECT_EQ(problems_of(text).size(), kMaxConfigProblems);
 }
 
+TEST(PipelineSchemaTest, GivenOneMistake_WhenRead_ThenOneLineSaysItWithFileAndPlace) {
+  using Lines = std::vector<std::string>;
+  std::string many = "model: m\nsources:\n";
+  for (int n = 0; n < 129; ++n) {
+    many += "  - {name: s" + std::to_string(n) + ", test: {}}\n";
+  }
+  EXPECT_EQ(problems_of(many), (Lines{"p.yaml:3:3: sources: are 129; at most 128 are taken"}));
+  EXPECT_EQ(problems_of("model: m\nsources: 4\n"),
+            (Lines{"p.yaml:2:10: sources: must be a list, is text"}));
+  for (const char* empty : {"", "\n", "# nothing\n", "\xff\xfe"}) {
+    EXPECT_EQ(problems_of(empty), (Lines{"p.yaml:1:1: must be a map, is nothing"}));
+  }
+}
+
+TEST(PipelineSchemaTest, GivenADash_WhenAnOutputIsOne_ThenItIsStdoutAndForAVideoWrong) {
+  ConfigProblems problems;
+  const auto spec = read_pipeline(
+      "model: m\nsources: [{name: a, test: {}}]\noutputs: {json: \"-\", events: ./-}\n", problems);
+  ASSERT_TRUE(spec.has_value());
+  EXPECT_TRUE(problems.empty());
+  EXPECT_EQ(spec->json, "/dev/stdout");
+  EXPECT_EQ(spec->events, "./-") << "a file of that name";
+  EXPECT_EQ(spec->json_place, (TextPlace{3, 17}));
+  EXPECT_NE(
+      problem_with("outputs: {video: \"-\"}")
+          .find("p.yaml:4:18: outputs.video: is '-', and an MP4 is not written from its start"),
+      std::string::npos);
+}
+
 }  // namespace
 }  // namespace penstock

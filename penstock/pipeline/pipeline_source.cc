@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "penstock/pipeline/pipeline_source.h"
 
+#include <fcntl.h>
+#include <glib.h>
+
+#include <cerrno>
 #include <filesystem>
 #include <string>
 #include <system_error>
 
 #include "penstock/base/str_format.h"
+#include "penstock/base/unique_fd.h"
 
 namespace penstock {
 namespace {
@@ -70,6 +75,16 @@ Result<void> check_source(const PipelineSource& source) {
   return {};
 }
 
+std::filesystem::path file_of(const PipelineSource& source) {
+  if (source.kind != PipelineSourceKind::kFile) return {};
+  gchar* path = source.address.starts_with("file://")
+                    ? g_filename_from_uri(source.address.c_str(), nullptr, nullptr)
+                    : nullptr;
+  std::filesystem::path file = path != nullptr ? path : source.address;
+  g_free(path);
+  return file;
+}
+
 std::filesystem::path video_path(const PipelineSpec& spec, const PipelineSource& source,
                                  int number) {
   std::string path = spec.video;
@@ -81,6 +96,24 @@ std::filesystem::path video_path(const PipelineSpec& spec, const PipelineSource&
   const std::filesystem::path whole(path);
   return whole.parent_path() /
          str_format("{}.{}{}", whole.stem().string(), number, whole.extension().string());
+}
+
+Result<NumberedVideo> claim_video(const PipelineSpec& spec, const PipelineSource& source,
+                                  int number) {
+  // More in a row are no videos that earlier runs left.
+  constexpr int kMaxTaken = 10'000;
+  constexpr std::size_t kMaxTold = 3;
+  NumberedVideo video;
+  for (int tried = 0; tried < kMaxTaken; ++tried) {
+    video.number = number + tried;
+    video.path = video_path(spec, source, video.number);
+    const UniqueFd fd(::open(video.path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+    if (fd.is_valid() || errno != EEXIST) return video;
+    if (video.taken.size() < kMaxTold) video.taken.push_back(video.path);
+  }
+  return fail(ErrorKind::kExhausted,
+              str_format("source '{}': '{}' and {} more names for its video are taken", source.name,
+                         video_path(spec, source, number).string(), kMaxTaken - 1));
 }
 
 }  // namespace penstock

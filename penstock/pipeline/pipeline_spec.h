@@ -83,14 +83,19 @@ struct PipelineSpec {
   TextPlace track_place;
   bool convert = false;
 
+  std::filesystem::path file;    ///< The text's own; empty: there is none.
   std::filesystem::path json;    ///< One file for all sources; empty: none.
   std::filesystem::path events;  ///< What penzone tells; empty: none.
   std::filesystem::path report;  ///< HTML, or JSON if it ends in .json; empty: none.
-  std::string video;             ///< With kSourceMark where the source's name goes; empty: none.
+  TextPlace json_place;
+  TextPlace events_place;
+  TextPlace report_place;
+  std::string video;  ///< With kSourceMark where the source's name goes; empty: none.
   TextPlace video_place;
 
   std::filesystem::path control;  ///< A socket; empty: none.
-  bool stay_open = false;         ///< Go on without sources: others may be added.
+  TextPlace control_place;
+  bool stay_open = false;  ///< Go on without sources: others may be added.
   Nanoseconds stall_after = std::chrono::seconds(10);
   Nanoseconds stats_interval = std::chrono::seconds(10);  ///< Zero: never.
 
@@ -99,6 +104,9 @@ struct PipelineSpec {
 
 /// Stands for the source's name in PipelineSpec::video.
 inline constexpr std::string_view kSourceMark = "{source}";
+
+/// What an output's text stands for: "-" is stdout.
+std::string output_of(std::string_view text);
 
 /// 1 to 64 of A-Z a-z 0-9 _ -: a name that is safe in a path, a table and a terminal.
 bool valid_source_name(std::string_view name);

@@ -156,6 +156,8 @@ RunOutcome SourceRunner::run_one() {
 Result<RunOptions> SourceRunner::session_options() {
   auto source = open_source(source_);
   if (!source) return std::unexpected(std::move(source).error());
+  auto video = next_video();
+  if (!video) return std::unexpected(std::move(video).error());
   RunOptions options = around_.make_options();
   options.source = std::move(*source);
   options.name = source_.name;
@@ -187,7 +189,7 @@ Result<RunOptions> SourceRunner::session_options() {
         {"penzone", "zones", {{"zones", source_.zones}, {"lines", source_.lines}}});
   }
   if (!spec_.video.empty()) {
-    options.video = video_path(spec_, source_, history_.video_number);
+    options.video = std::move(*video);
     auto& told = status_.videos;
     if (told.empty() || told.back() != options.video.string()) {
       told.push_back(options.video.string());
@@ -195,6 +197,26 @@ Result<RunOptions> SourceRunner::session_options() {
     if (told.size() > SourceStatus::kMaxToldVideos) told.erase(told.begin());
   }
   return options;
+}
+
+Result<std::filesystem::path> SourceRunner::next_video() {
+  if (spec_.video.empty()) return std::filesystem::path();
+  const int number = history().video_number;
+  std::filesystem::path path = video_path(spec_, source_, number);
+  std::error_code ec;
+  // A connection that gave no frame has left its file empty, or none.
+  const bool is_own = number == claimed_ && std::filesystem::file_size(path, ec) == 0 && !ec;
+  if (number == 1 || is_own) return path;
+  auto video = claim_video(spec_, source_, number);
+  if (!video) return std::unexpected(std::move(video).error());
+  if (!video->taken.empty()) {
+    say(str_format("'{}' is there already and stays; the video goes to '{}'",
+                   video->taken.front().string(), video->path.string()));
+  }
+  claimed_ = video->number;
+  const std::lock_guard lock(mutex_);
+  history_.video_number = video->number;
+  return std::move(video->path);
 }
 
 std::optional<Nanoseconds> SourceRunner::after(const RunOutcome& outcome) {

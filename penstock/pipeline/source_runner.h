@@ -13,6 +13,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -76,6 +77,7 @@ class SourceRunner {
   void join();
 
   const std::string& name() const { return source_.name; }
+  const PipelineSource& source() const { return source_; }
   /// Any thread.
   SourceStatus status() const;
   /// Complete after join(). Any thread.
@@ -88,6 +90,8 @@ class SourceRunner {
   void work();
   RunOutcome run_one();
   Result<RunOptions> session_options();
+  /// Where the next session's goes; empty for none.
+  Result<std::filesystem::path> next_video();
   /// How long to wait for the next session; nothing when there is none.
   std::optional<Nanoseconds> after(const RunOutcome& outcome);
   std::optional<Nanoseconds> redial(const RunOutcome& outcome);
@@ -111,6 +115,7 @@ class SourceRunner {
   const std::shared_ptr<LatencyBook> latency_;  ///< Of all its sessions.
   BackOff back_off_;                            // its own thread's
   std::string last_said_;                       // its own thread's
+  int claimed_ = 0;  // its own thread's: the number of the video that was claimed last
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -274,6 +275,29 @@ TEST_F(SourceRunnerTest, GivenAVideo_WhenTheSizeChanges_ThenTheNextFileHasANumbe
   EXPECT_EQ(starts_[1] - starts_[0], milliseconds(1900));
   EXPECT_EQ(videos_, (std::vector<std::string>{(folder_ / "door.mp4").string(),
                                                (folder_ / "door.2.mp4").string()}));
+}
+
+TEST_F(SourceRunnerTest, GivenANameThatIsTaken_WhenTheNextVideoIsBegun_ThenItStaysAndIsSaid) {
+  spec_.video = (folder_ / "{source}.mp4").string();
+  std::ofstream(folder_ / "door.2.mp4") << "somebody's";
+  const Error resized(ErrorKind::kUnsupported, "the picture size changes");
+  start(camera_, {{.frames = 20, .error = resized},
+                  {.error = refused()},
+                  {.frames = 20, .error = resized},
+                  {.error = refused()}});
+  await_wait_after(2);
+  clock_.advance(seconds(2));
+  await_wait_after(4);
+  const std::lock_guard lock(mutex_);
+  const std::string third = (folder_ / "door.3.mp4").string();
+  EXPECT_EQ(videos_, (std::vector<std::string>{(folder_ / "door.mp4").string(), third,
+                                               // Nothing came, and the name is its own already.
+                                               third, (folder_ / "door.4.mp4").string()}));
+  EXPECT_EQ(std::filesystem::file_size(folder_ / "door.2.mp4"), 10u);
+  EXPECT_EQ(std::ranges::count(said_, "'" + (folder_ / "door.2.mp4").string() +
+                                          "' is there already and stays; the video goes to '" +
+                                          third + "'"),
+            1);
 }
 
 TEST_F(SourceRunnerTest, GivenAnOutputThatFails_WhenACameraRuns_ThenItHasFailedForGood) {

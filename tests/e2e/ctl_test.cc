@@ -201,5 +201,30 @@ TEST_F(CtlTest, GivenNoRun_WhenAsked_ThenItIsSaid) {
   EXPECT_EQ(ctl({}).code, 64);
 }
 
+TEST_F(CtlTest, GivenASourceThatWasAdded_WhenAnothersVideoWouldBeItsFile_ThenItIsRefused) {
+  write_pipeline(str_format("control: {}\nstay-open: true\nsources: []\n", socket_),
+                 str_format("  video: \"{}/{{source}}.mp4\"\n", folder_.string()));
+  const std::string before = read_text(clip_);
+  PenstockProcess process({"run", yaml_});
+  Ended added = ctl({"add", "--name", "one", "--file", clip_});
+  for (int tries = 0; added.code == 66 && tries < 500; ++tries) {
+    added = ctl({"add", "--name", "one", "--file", clip_});
+  }
+  ASSERT_EQ(added.code, 0) << added.err;
+  ASSERT_EQ(std::filesystem::path(clip_).filename(), "square.mp4");
+  // Its own file, and then that of a source which is there.
+  const Ended own = ctl({"add", "--name", "square", "--file", clip_});
+  EXPECT_EQ(own.code, 65) << own.err;
+  const std::string copy = (folder_ / "copy.mp4").string();
+  std::filesystem::copy_file(clip_, copy);
+  const Ended other = ctl({"add", "--name", "square", "--file", copy});
+  EXPECT_EQ(other.code, 65) << other.err;
+  EXPECT_NE(other.err.find("output '" + clip_ + "' is the source 'one'"), std::string::npos)
+      << other.err;
+  process.signal(SIGTERM);
+  EXPECT_EQ(process.wait().code, 128 + SIGTERM);
+  EXPECT_EQ(read_text(clip_), before);
+}
+
 }  // namespace
 }  // namespace penstock::e2e

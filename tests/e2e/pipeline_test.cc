@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Several sources in one run, from YAML and from flags.
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "penstock/base/str_format.h"
+#include "penstock/base/unique_fd.h"
 #include "penstock/model/testing/picture_readers.h"
 #include "penstock/model/testing/test_models.h"
 #include "tests/e2e/pipeline_folder.h"
@@ -294,7 +299,7 @@ TEST_F(PipelineTest, GivenWrongCommandLines_WhenRun_ThenTheyAreUsageErrors) {
                 .code,
             64);
   EXPECT_EQ(run_penstock({"run", (folder_ / "missing.yaml").string()}).code, 66);
-  EXPECT_EQ(run_penstock({"check", folder_.string()}).code, 74);
+  EXPECT_EQ(run_penstock({"check", folder_.string()}).code, 64);
 }
 
 /// The text between `from` and the next `to` behind it; empty for none.
@@ -353,6 +358,24 @@ TEST_F(PipelineTest, GivenAnOutputThatIsASource_WhenRun_ThenTheSourceStays) {
   ASSERT_EQ(std::filesystem::path(clip_).filename(), "square.mp4");
   EXPECT_EQ(run_penstock({"run", yaml_}).code, 64);
   EXPECT_EQ(read_text(clip_), before);
+}
+
+TEST_F(PipelineTest, GivenAJsonThatIsADash_WhenSeveralRun_ThenItIsStdout) {
+  const auto folder = std::filesystem::current_path();
+  const Ended flags = run_penstock(
+      {"run", "--source", clip_, "--source", clip_, "--model", model_, "--out", "json=-"});
+  EXPECT_EQ(flags.code, 0) << flags.err;
+  json_ = "\"-\"";
+  write_pipeline(
+      str_format("sources:\n  - {{name: a, file: {}}}\n  - {{name: b, file: {}}}\n", clip_, clip_));
+  const Ended file = run_penstock({"run", yaml_});
+  EXPECT_EQ(file.code, 0) << file.err;
+  for (const std::string* out : {&flags.out, &file.out}) {
+    EXPECT_EQ(std::ranges::count(*out, '\n'), 2 * kFrames);
+    EXPECT_TRUE(out->starts_with("{\"source\":")) << *out;
+    EXPECT_EQ(out->find("memory ledger"), std::string::npos) << "the table is on stderr";
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder / "-"));
 }
 
 }  // namespace
