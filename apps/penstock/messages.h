@@ -4,6 +4,7 @@
 // so everything goes through printable().
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "penstock/base/error.h"
@@ -13,6 +14,10 @@ namespace penstock {
 
 /// A line on stdout.
 void say(std::string_view text);
+/// The closing table of a run, to stdout or to stderr where stdout has an output. The exit code:
+/// kExitIo, and a message, instead of kExitOk when it did not arrive, also because its reader is
+/// gone.
+int show_table(const std::string& table, bool to_stderr, int code);
 /// "penstock: ..." on stderr; answers the exit code.
 int report(const Error& error);
 int report(const OutputError& error);

@@ -106,15 +106,13 @@ std::string ledger_table(const PipelineOutcome& outcome) {
 int finish(const PipelineOutcome& outcome, const PipelineSpec& spec, bool quiet) {
   std::uint64_t frames = 0;
   for (const SourceStatus& source : outcome.sources) frames += source.frames;
+  int code = run_exit_code(outcome.error, outcome.failed, outcome.stopped);
   if (!quiet && !outcome.sources.empty()) {
     const bool stdout_taken = standard_descriptor_of(spec.json) == STDOUT_FILENO ||
                               standard_descriptor_of(spec.report) == STDOUT_FILENO ||
                               standard_descriptor_of(spec.events) == STDOUT_FILENO;
-    std::FILE* const to = stdout_taken ? stderr : stdout;
-    std::fputs((to_table(outcome.sources) + ledger_table(outcome)).c_str(), to);
-    std::fflush(to);
+    code = show_table(to_table(outcome.sources) + ledger_table(outcome), stdout_taken, code);
   }
-  const int code = run_exit_code(outcome.error, outcome.failed, outcome.stopped);
   if (outcome.error) return report(*outcome.error, code);
   if (outcome.stopped) {
     std::fprintf(stderr,

@@ -135,12 +135,10 @@ int run_one(const RunFlags& flags) {
       std::ranges::any_of(std::array{options.video, options.json, options.report},
                           [](const auto& p) { return standard_descriptor_of(p) == STDOUT_FILENO; });
   const RunOutcome outcome = run(options);
+  int code = run_exit_code(outcome.error, outcome.failed, outcome.stopped);
   if (!quiet && outcome.summary.frames > 0) {
-    std::FILE* const to = stdout_taken ? stderr : stdout;
-    std::fputs(to_table(outcome.summary).c_str(), to);
-    std::fflush(to);
+    code = show_table(to_table(outcome.summary), stdout_taken, code);
   }
-  const int code = run_exit_code(outcome.error, outcome.failed, outcome.stopped);
   if (outcome.error) return report(*outcome.error, code);
   if (outcome.stopped) {
     std::fprintf(stderr,

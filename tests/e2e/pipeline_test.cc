@@ -378,5 +378,24 @@ TEST_F(PipelineTest, GivenAJsonThatIsADash_WhenSeveralRun_ThenItIsStdout) {
   EXPECT_FALSE(std::filesystem::exists(folder / "-"));
 }
 
+TEST_F(PipelineTest, GivenAReaderOfTheTableThatIsGone_WhenARunEnds_ThenItIs74) {
+  const std::string fifo = (folder_ / "table").string();
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  write_pipeline(str_format("sources:\n  - {{name: a, file: {}}}\n", clip_));
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"run", yaml_},
+        {"run", "--source", clip_, "--model", model_, "--out", "json=" + json_}}) {
+    UniqueFd reader(::open(fifo.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    ASSERT_TRUE(reader.is_valid());
+    PenstockProcess process(words, {.output = fifo});
+    reader.reset();
+    const Ended ended = process.wait();
+    EXPECT_EQ(ended.code, 74) << words[1];
+    EXPECT_NE(ended.err.find("cannot write to the standard output"), std::string::npos)
+        << ended.err;
+    EXPECT_EQ(int(read_json_lines(json_).size()), kFrames) << "the outputs are whole";
+  }
+}
+
 }  // namespace
 }  // namespace penstock::e2e
