@@ -77,7 +77,9 @@ int show(const std::string& answer, bool as_json) {
     return report(Error(ErrorKind::kCorrupt, "the run's answer is not what it should be"));
   }
   if (!ok) {
-    return report(Error(ErrorKind::kInvalidArgument, text_in(root, "error")), kExitData);
+    const bool is_exhausted = text_in(root, "kind") == to_string(ErrorKind::kExhausted);
+    return report(Error(ErrorKind::kInvalidArgument, text_in(root, "error")),
+                  is_exhausted ? kExitSystem : kExitData);
   }
   simdjson::dom::array sources;
   if (root["sources"].get(sources) != simdjson::SUCCESS) return kExitOk;

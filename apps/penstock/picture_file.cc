@@ -289,7 +289,10 @@ Result<Picture> read_picture(const std::filesystem::path& path) {
     return where({ErrorKind::kInvalidArgument, "that is a folder; give one picture of it"});
   }
   if (!std::filesystem::is_regular_file(path, ec)) {
-    return where({ErrorKind::kNotFound, "there is no such file"});
+    if (!std::filesystem::exists(path, ec)) {
+      return where({ErrorKind::kNotFound, "there is no such file"});
+    }
+    return where({ErrorKind::kInvalidArgument, "that is a device or pipe; give a file"});
   }
   FirstFrame first;  // outlives the pipeline, whose threads write it
   auto pipeline = Pipeline::parse(

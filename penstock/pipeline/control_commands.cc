@@ -11,8 +11,10 @@
 namespace penstock {
 namespace {
 
-std::string error_line(std::string_view what) {
-  std::string line = "{\"ok\":false,\"error\":";
+/// Of the kinds, only a limit that is used up is told: it may pass.
+std::string error_line(std::string_view what, bool is_exhausted = false) {
+  std::string line =
+      is_exhausted ? "{\"ok\":false,\"kind\":\"exhausted\",\"error\":" : "{\"ok\":false,\"error\":";
   append_json_string(line, what);
   return line + "}";
 }
@@ -26,7 +28,8 @@ std::string error_line(const ConfigProblems& problems) {
 }
 
 std::string outcome_line(const Result<void>& outcome) {
-  return outcome ? "{\"ok\":true}" : error_line(outcome.error().message());
+  if (outcome) return "{\"ok\":true}";
+  return error_line(outcome.error().message(), outcome.error().kind() == ErrorKind::kExhausted);
 }
 
 void append_text(std::string& line, std::string_view key, std::string_view value) {

@@ -39,6 +39,13 @@ TEST(ControlCommandsTest, GivenAdd_WhenAnswered_ThenTheSourceIsReadByTheSchema) 
   EXPECT_TRUE(target.added[0].reconnect);
 }
 
+TEST(ControlCommandsTest, GivenALimitThatIsUsedUp_WhenAnswered_ThenItIsToldFromAMistake) {
+  Target target;
+  target.answer = std::unexpected(Error(ErrorKind::kExhausted, "there are 128 sources"));
+  EXPECT_EQ(answer_control(R"({"command":"add","source":{"name":"a","file":"a.mp4"}})", target),
+            R"({"ok":false,"kind":"exhausted","error":"there are 128 sources"})");
+}
+
 TEST(ControlCommandsTest, GivenWrongLines_WhenAnswered_ThenAnErrorSaysWhyAndNothingIsDone) {
   Target target;
   const std::vector<std::pair<std::string, std::string>> lines{

@@ -24,7 +24,7 @@ namespace {
 constexpr std::string_view kTooLong =
     "{\"ok\":false,\"error\":\"a line has at most 65536 bytes\"}\n";
 constexpr std::string_view kTooMany =
-    "{\"ok\":false,\"error\":\"there are 8 clients, which is all\"}\n";
+    "{\"ok\":false,\"kind\":\"exhausted\",\"error\":\"there are 8 clients, which is all\"}\n";
 
 constexpr Nanoseconds kAcceptAgain = std::chrono::seconds(1);
 

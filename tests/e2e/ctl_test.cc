@@ -226,5 +226,33 @@ TEST_F(CtlTest, GivenASourceThatWasAdded_WhenAnothersVideoWouldBeItsFile_ThenItI
   EXPECT_EQ(read_text(clip_), before);
 }
 
+TEST_F(CtlTest, GivenWhatIsNoSocket_WhenAsked_ThenItIsSaid) {
+  for (const std::string& path : {clip_, folder_.string()}) {
+    const Ended answer = run_penstock({"ctl", "--socket", path, "list"});
+    EXPECT_EQ(answer.code, 66) << path;
+    EXPECT_NE(answer.err.find("that is no socket"), std::string::npos) << answer.err;
+  }
+}
+
+TEST_F(CtlTest, GivenAsManyClientsAsThereMayBe_WhenOneMoreComes_ThenItIs71) {
+  PenstockProcess process({"run", yaml_});
+  ASSERT_TRUE(process.await_error_output("ball: online")) << process.wait().err;
+  std::vector<UniqueFd> clients;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  socket_.copy(address.sun_path, sizeof address.sun_path - 1);
+  for (int n = 0; n < 8; ++n) {
+    clients.emplace_back(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(
+        ::connect(clients.back().get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  }
+  const Ended answer = ctl({"list"});
+  EXPECT_EQ(answer.code, 71) << answer.err;
+  EXPECT_NE(answer.err.find("there are 8 clients"), std::string::npos) << answer.err;
+  clients.clear();
+  process.signal(SIGTERM);
+  EXPECT_EQ(process.wait().code, 128 + SIGTERM);
+}
+
 }  // namespace
 }  // namespace penstock::e2e

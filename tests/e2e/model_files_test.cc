@@ -119,6 +119,14 @@ TEST_F(ModelFilesTest, GivenAFolderThatTakesNothing_WhenPrepared_ThenItIs73) {
   EXPECT_EQ(refused.code, 73) << refused.err;
 }
 
+TEST_F(ModelFilesTest, GivenADeviceForAPicture_WhenTried_ThenItIsNotSaidToBeMissing) {
+  ASSERT_EQ(prepare().code, 0);
+  const Ended device = model({"try", "squares", "/dev/zero"});
+  EXPECT_EQ(device.code, 64);
+  EXPECT_THAT(device.err, HasSubstr("'/dev/zero': that is a device or pipe"));
+  EXPECT_EQ(model({"try", "squares", "/dev/none-such"}).code, 66);
+}
+
 TEST_F(ModelFilesTest, GivenAStdoutThatTakesNothing_WhenACommandEnds_ThenItIs74) {
   ASSERT_EQ(prepare().code, 0);
   for (const char* output : {"/dev/full", "-"}) {
