@@ -33,7 +33,8 @@ def structures(caps):
 def pads(item):
     """Pads with the same caps stand together: "sink, src:  video/x-raw"."""
     groups = {}
-    for pad in item["pads"]:
+    # By name: a plugin that was scanned lists them in another order than one out of the registry.
+    for pad in sorted(item["pads"], key=lambda pad: pad["name"]):
         groups.setdefault((pad["caps"], pad["presence"]), []).append(pad)
     heads = [", ".join(pad["name"] for pad in members) + ":" for members in groups.values()]
     width = max(map(len, heads)) + 2

@@ -26,8 +26,7 @@ std::optional<PipelineSpec> read_pipeline(std::string_view text, ConfigProblems&
 PipelineSource read_source(const ConfigNode& node, const std::string& path,
                            ConfigProblems& problems);
 
-/// The bytes of a regular file or pipe of at most kMaxConfigBytes; kNotFound, kPermission,
-/// kExhausted, kIo.
+/// read_small_file() with at most kMaxConfigBytes: no pipe, no device.
 Result<std::string> read_config_file(const std::filesystem::path& path);
 
 }  // namespace penstock
