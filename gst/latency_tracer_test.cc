@@ -79,7 +79,6 @@ constexpr const char* kVideo = "video/x-raw,format=NV12,width=64,height=64,frame
 class LatencyTracerTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    g_setenv("GST_REGISTRY_FORK", "no", TRUE);
     g_setenv("GST_PLUGIN_PATH", PENSTOCK_PLUGIN_FOLDER, TRUE);
     g_setenv("GST_TRACERS", "penlatency", TRUE);
     gst_init(nullptr, nullptr);
