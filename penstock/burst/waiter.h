@@ -25,11 +25,11 @@
 
 namespace penstock {
 
-/// Where and on whose behalf a wait happens. What it points to outlives the wait.
 /// The longest time that anything sleeps at a shared word before it looks around: the peer can make
 /// a wake-up go missing, by clearing a bit.
 inline constexpr Nanoseconds kWaitSlice = Milliseconds(50);
 
+/// Where and on whose behalf a wait happens. What it points to outlives the wait.
 struct WaitPlace {
   const Lifeline* lifeline = nullptr;
   std::optional<EventFlag> flag = std::nullopt;  ///< None: naps.
