@@ -151,6 +151,10 @@ Result<PipelineSpec> spec_of(const RunFlags& flags) {
   if (flags.workers) spec.infer.push_back({"workers", std::to_string(*flags.workers), {}});
   if (flags.read_tensors) spec.infer.push_back({"read-tensors", "true", {}});
   spec.track = flags.track;
+  if ((!flags.zones.empty() || !flags.lines.empty()) && !flags.track) {
+    return fail(ErrorKind::kInvalidArgument,
+                "--zones and --lines count objects with ids: say --track, too");
+  }
   spec.convert = flags.convert;
   for (const std::string& output : flags.outputs) {
     if (output.starts_with("json=") && spec.json.empty()) {

@@ -371,7 +371,9 @@ void SourceRunner::take_message(const GstStructure* structure) {
   {
     const std::lock_guard lock(mutex_);
     count(status_.places[event.place], event.event);
-    if (event.time_ns >= 0) event.time_ns += shift_.value_or(0);
+    if (event.time_ns >= 0) {
+      event.time_ns = std::min(event.time_ns, kLatestTime) + shift_.value_or(0);
+    }
   }
   if (around_.log != nullptr) around_.log->write(event);
 }

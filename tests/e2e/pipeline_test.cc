@@ -298,6 +298,10 @@ TEST_F(PipelineTest, GivenWrongCommandLines_WhenRun_ThenTheyAreUsageErrors) {
                           "video=" + (folder_ / "v.mp4").string()})
                 .code,
             64);
+  EXPECT_EQ(run_penstock({"run", "--source", clip_, "--source", clip_, "--model", model_, "--zones",
+                          "z: 0,0 1,0 1,1"})
+                .code,
+            64);
   EXPECT_EQ(run_penstock({"run", (folder_ / "missing.yaml").string()}).code, 66);
   EXPECT_EQ(run_penstock({"check", folder_.string()}).code, 64);
 }
