@@ -210,7 +210,7 @@ class BranchJoin {
   std::optional<TimePoint> deadline(TimePoint arrived) const;
   Result<void> give_up(const Verdict& verdict, const Timed& frame);
   /// When the primary has let a branch's frame wait too long.
-  Result<TimePoint> watch_primary() const;
+  Result<TimePoint> watch_primary();
 
   const Options options_;
   Clock& clock_;

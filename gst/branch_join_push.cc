@@ -22,7 +22,9 @@ std::optional<std::int64_t> running_time(const GstSegment& segment, GstClockTime
   guint64 magnitude = 0;
   const gint sign = gst_segment_to_running_time_full(&segment, GST_FORMAT_TIME, time, &magnitude);
   if (sign == 0) return std::nullopt;
-  return sign * static_cast<std::int64_t>(magnitude);
+  // Sums of these do not overflow, whatever a segment says.
+  constexpr guint64 kLatest = guint64{1} << 60;
+  return sign * static_cast<std::int64_t>(std::min(magnitude, kLatest));
 }
 
 bool is_end(GstEvent* event) { return GST_EVENT_TYPE(event) == GST_EVENT_EOS; }

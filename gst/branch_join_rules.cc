@@ -58,6 +58,8 @@ Result<BranchJoin::Answer> BranchJoin::answer(Way& way, const Timed& frame) {
     if (std::holds_alternative<End>(head)) {
       return way.leaving ? Answer::kNotThere : Answer::kLeftOut;
     }
+    // It came to the front only now.
+    if (const auto* error = std::get_if<Error>(&head)) return std::unexpected(*error);
     const auto* timed = std::get_if<Timed>(&head);
     switch (order(head, frame)) {
       case Order::kSame:
@@ -153,15 +155,24 @@ Result<void> BranchJoin::give_up(const Verdict& verdict, const Timed& frame) {
   return {};
 }
 
-Result<TimePoint> BranchJoin::watch_primary() const {
+Result<TimePoint> BranchJoin::watch_primary() {
   TimePoint until = TimePoint::max();
-  if (options_.missing == Missing::kPass) return until;
-  for (const auto& [key, way] : ways_) {
+  const bool passes = options_.missing == Missing::kPass;
+  for (auto& [key, way] : ways_) {
     if (way.pad.primary || way.queue.empty()) continue;
+    // A full branch may hold up the very thread that would feed the primary, as behind a tee.
+    if (passes && way.frames < options_.queue_depth) continue;
     const auto* timed = std::get_if<Timed>(&way.queue.front());
-    if (timed == nullptr || is_late(way, timed->position)) continue;
+    if (timed == nullptr || (!passes && is_late(way, timed->position))) continue;
     const auto limit = deadline(timed->arrived);
     if (!limit) continue;
+    if (*limit <= clock_.now() && passes) {
+      ++stats_.late;
+      --way.frames;
+      way.queue.pop_front();
+      room_.notify_all();
+      continue;
+    }
     if (*limit <= clock_.now()) {
       return penstock::fail(
           ErrorKind::kDeadline,

@@ -102,6 +102,32 @@ TEST_F(L05_Join, GivenAPrimaryThatDeliversNothing_WhenTheWaitIsOver_ThenItIsAnEr
             "within 100 ms (max-wait)");
 }
 
+TEST_F(L05_Join, GivenAFullBranchAndNoPrimary_WhenMissingPasses_ThenTheBranchGivesWay) {
+  reset(BranchJoin::Missing::kPass, 2);
+  push(1, 40);
+  push(1, 80);
+  auto next = taking();
+  clock_.await_waiters(1);
+  // As the thread of a tee, which feeds the primary when it gets here.
+  auto third = std::async(std::launch::async, [this] { push(1, 120); });
+  clock_.advance(kWait);
+  third.get();
+  push(0, 40);
+  EXPECT_EQ(next.get(), "40") << "without what came too long before it";
+  EXPECT_GE(join_->stats().late, 1u);
+}
+
+TEST_F(L05_Join, GivenABadFrameBehindALateOne_WhenTheLateOneGoes_ThenItIsAnError) {
+  reset(BranchJoin::Missing::kPass);
+  push(0, 40);
+  auto next = taking();
+  EXPECT_EQ(after(kWait, next), "40");
+  push(1, 40);
+  (void)join_->push_frame(1, BufferPtr(gst_buffer_new()));
+  push(0, 80);
+  EXPECT_NE(take().find("error: pad 'sink_1'"), std::string::npos);
+}
+
 TEST_F(L05_Join, GivenFullQueues_WhenMoreComes_ThenItsThreadWaitsForAPlace) {
   reset(BranchJoin::Missing::kError, 2);
   push(0, 40);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gst/branch_records.h"
+#include "gst/joined_analysis.h"
 #include "gst/object_records.h"
 #include "gst/penanalysis_meta.h"
 #include "penstock/base/str_format.h"
@@ -26,10 +27,6 @@ struct Said {
   FrameResult result;  ///< The analysis's, but for objects that are read from the records.
   bool objects_are_its = false;
 };
-
-bool leaves_something(const DeviceFindings& device) {
-  return device.masks || device.class_map || !device.tensors.empty();
-}
 
 std::vector<Detection> read_all(const std::vector<GstAnalyticsODMtd>& records) {
   std::vector<Detection> objects;
@@ -135,6 +132,7 @@ class Whole {
     whole_.result.generation = analysis.result.generation;
     whole_.result.pts_ns = analysis.result.pts_ns;
     whole_.times = analysis.times;
+    whole_.predicted = analysis.predicted;
   }
   /// Records alone don't say whose they are.
   void copy_identity(FrameResult& result) const {
@@ -160,6 +158,10 @@ class Whole {
       } else if (findings.device.masks) {
         findings.masks = part.masks;
       }
+    }
+    if (whole_.predicted && !analysis.predicted) {
+      whole_.predicted = false;  // Somebody looked at the frame.
+      whole_.times = analysis.times;
     }
     whole_.branches.push_back(std::move(findings));
     customs_.push_back(analysis.custom);

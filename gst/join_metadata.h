@@ -26,9 +26,9 @@ bool has_findings(GstBuffer* frame);
 /// Adds what the branches' buffers say to `into`, whose metadata is writable, in its pixels:
 /// - GstAnalytics records, as join_records(), at most `most_records` in all;
 /// - PenAnalysisMeta, if one of all has it: objects in the order of the records, in full precision
-///   where a branch's is about as many objects as there are records, else as the records have them;
-///   device attachments shared, with their way to the frame rescaled; what an earlier one has said
-///   already in Analysis::branches.
+///   where a branch's is about the very objects of the records (are_records_of()), else as the
+///   records have them; device attachments shared, with their way to the frame rescaled; what an
+///   earlier one has said already in Analysis::branches. It is predicted only if all are.
 /// Errors name pad, field and both values: kUnsupported for another source, generation or PTS, and
 /// those of join_records() and join_custom(). Then `into` may have some of it.
 Result<void> join_metadata(const SizedFrame& into, std::span<const SizedFrame> branches,

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "penstock/records/join_results.h"
 
+#include <iterator>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "penstock/base/str_format.h"
 #include "penstock/records/frame_scale.h"
@@ -29,6 +31,12 @@ Result<void> check_parents(const std::vector<Detection>& objects) {
 template <typename T>
 void take_or_leave(T& into, T& from, T& rest) {
   (into.empty() ? into : rest) = std::move(from);
+}
+
+template <typename T>
+void append(std::vector<T>& into, std::vector<T>& from) {
+  into.insert(into.end(), std::make_move_iterator(from.begin()),
+              std::make_move_iterator(from.end()));
 }
 
 }  // namespace
@@ -63,6 +71,10 @@ Result<JoinedPart> join_results(FrameResult& into, FrameResult from) {
   take_or_leave(into.embedding, from.embedding, part.rest.embedding);
   take_or_leave(into.tensors, from.tensors, part.rest.tensors);
   take_or_leave(into.texts, from.texts, part.rest.texts);
+  // These have names of their own, and no places in pixels.
+  append(into.attributes, from.attributes);
+  append(into.zones, from.zones);
+  append(into.lines, from.lines);
   return part;
 }
 

@@ -24,6 +24,13 @@ FrameResult frame(int width, int height) {
   return result;
 }
 
+Attributes said_by(const std::string& model, const std::string& label) {
+  Attributes attributes;
+  attributes.model = model;
+  attributes.classes = {{.label = label}};
+  return attributes;
+}
+
 TEST(G03, GivenABranchOfAThirdOfTheSize_WhenJoined_ThenItsGeometryIsThreeTimesAsLarge) {
   FrameResult whole = frame(1920, 1080);
   FrameResult branch = frame(640, 360);
@@ -49,6 +56,24 @@ TEST(G03, GivenABranchOfAThirdOfTheSize_WhenJoined_ThenItsGeometryIsThreeTimesAs
   EXPECT_FLOAT_EQ(object.rotated->width, 90);
   EXPECT_FLOAT_EQ(object.rotated->height, 60);
   EXPECT_EQ(object.rotated->angle, 0.75f);
+}
+
+TEST(G03, GivenWhatLaterModelsAndCountersSaid_WhenJoined_ThenAllOfItIsKept) {
+  FrameResult whole = frame(640, 360);
+  whole.attributes = {said_by("light", "day")};
+  whole.zones = {{.name = "mat", .inside = 1}};
+  FrameResult branch = frame(320, 180);
+  branch.attributes = {said_by("weather", "rain")};
+  branch.zones = {{.name = "door", .inside = 2}};
+  branch.lines = {{.name = "gate", .forwards = 3}};
+  ASSERT_TRUE(join_results(whole, branch));
+  ASSERT_EQ(whole.attributes.size(), 2u);
+  EXPECT_EQ(whole.attributes[0].model, "light");
+  EXPECT_EQ(whole.attributes[1].classes.at(0).label, "rain");
+  ASSERT_EQ(whole.zones.size(), 2u);
+  EXPECT_EQ(whole.zones[1].name, "door");
+  ASSERT_EQ(whole.lines.size(), 1u);
+  EXPECT_EQ(whole.lines[0].forwards, 3u);
 }
 
 TEST(G03, GivenABranchLargerThanTheFrame_WhenJoined_ThenItsGeometryShrinks) {
