@@ -18,20 +18,6 @@ struct Sum {
   guint pads = 0;
 };
 
-/// NONE, which is no limit, also where it can't be counted.
-GstClockTime buffered(GstClockTime maximum, GstPad* pad, guint queue_depth) {
-  const CapsPtr caps(gst_pad_get_current_caps(pad));
-  const GstClockTime frame = frame_duration_of(caps.get());
-  GstClockTime queued = 0;
-  GstClockTime all = 0;
-  if (!GST_CLOCK_TIME_IS_VALID(maximum) || !GST_CLOCK_TIME_IS_VALID(frame) ||
-      __builtin_mul_overflow(frame, GstClockTime{queue_depth}, &queued) ||
-      __builtin_add_overflow(maximum, queued, &all)) {
-    return GST_CLOCK_TIME_NONE;
-  }
-  return all;
-}
-
 void add(Sum& sum, GstPad* pad) {
   ++sum.pads;
   const GstPtr<GstQuery> query(gst_query_new_latency());
@@ -44,7 +30,7 @@ void add(Sum& sum, GstPad* pad) {
   sum.live = TRUE;
   sum.slowest = std::max(sum.slowest, minimum);
   if (pad == sum.own.primary) sum.primary = minimum;
-  sum.maximum = std::min(sum.maximum, buffered(maximum, pad, sum.own.queue_depth));
+  sum.maximum = std::min(sum.maximum, buffered_maximum(maximum, pad, sum.own.queue_depth));
 }
 
 }  // namespace

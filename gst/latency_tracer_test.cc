@@ -208,6 +208,7 @@ TEST_F(LatencyTracerTest, GivenContainers_WhenTheyPass_ThenEachStreamsFramesAreT
 
 TEST_F(LatencyTracerTest, GivenAProgramOfOthers_WhenItEnds_ThenTheFileHasALineForEachElement) {
 #ifdef __SANITIZE_ADDRESS__
+  // The program is the system's gst-launch; without the sanitizers the test runs.
   GTEST_SKIP() << "a program without the sanitizer can't load a plugin with it";
 #endif
   const auto file = std::filesystem::path(::testing::TempDir()) / (name_ + ".jsonl");

@@ -25,19 +25,7 @@ void add(Sum& sum, GstPad* pad) {
   if (!live) return;
   sum.live = TRUE;
   sum.minimum = std::max(sum.minimum, minimum);
-  if (!GST_CLOCK_TIME_IS_VALID(maximum)) return;
-  const CapsPtr caps(gst_pad_get_current_caps(pad));
-  GstClockTime frame = frame_duration_of(caps.get());
-  // How long the frames last that may wait is not known, so nothing is claimed of them.
-  if (!GST_CLOCK_TIME_IS_VALID(frame)) frame = 0;
-  GstClockTime queued = 0;
-  GstClockTime all = 0;
-  // What can't be counted is no limit.
-  if (__builtin_mul_overflow(frame, GstClockTime{sum.own.queue_depth}, &queued) ||
-      __builtin_add_overflow(maximum, queued, &all)) {
-    return;
-  }
-  sum.maximum = std::min(sum.maximum, all);
+  sum.maximum = std::min(sum.maximum, buffered_maximum(maximum, pad, sum.own.queue_depth));
 }
 
 }  // namespace
@@ -54,6 +42,22 @@ GstClockTime frame_duration_of(const GstCaps* caps) {
     return GST_CLOCK_TIME_NONE;
   }
   return gst_util_uint64_scale_int(GST_SECOND, denominator, numerator);
+}
+
+GstClockTime buffered_maximum(GstClockTime maximum, GstPad* pad, guint queue_depth) {
+  if (!GST_CLOCK_TIME_IS_VALID(maximum)) return GST_CLOCK_TIME_NONE;
+  const CapsPtr caps(gst_pad_get_current_caps(pad));
+  GstClockTime frame = frame_duration_of(caps.get());
+  // How long the frames last that may wait is not known, so nothing is claimed of them.
+  if (!GST_CLOCK_TIME_IS_VALID(frame)) frame = 0;
+  GstClockTime queued = 0;
+  GstClockTime all = 0;
+  // What can't be counted is no limit.
+  if (__builtin_mul_overflow(frame, GstClockTime{queue_depth}, &queued) ||
+      __builtin_add_overflow(maximum, queued, &all)) {
+    return GST_CLOCK_TIME_NONE;
+  }
+  return all;
 }
 
 void answer_mux_latency(GstElement* mux, GstQuery* query, const MuxLatency& own) {

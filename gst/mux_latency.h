@@ -20,4 +20,8 @@ void answer_mux_latency(GstElement* mux, GstQuery* query, const MuxLatency& own)
 /// The smallest frame rate's duration, NONE where the caps have none.
 GstClockTime frame_duration_of(const GstCaps* caps);
 
+/// `maximum` of what is before `pad`, and how long the `queue_depth` frames last that may wait at
+/// it, as far as its caps tell. NONE is no limit.
+GstClockTime buffered_maximum(GstClockTime maximum, GstPad* pad, guint queue_depth);
+
 }  // namespace penstock::gst

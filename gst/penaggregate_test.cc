@@ -49,12 +49,13 @@ class AggregateHarness : public ::testing::Test {
     first_.reset();
     if (bus_ != nullptr) gst_bus_set_flushing(bus_.get(), TRUE);
   }
-  static std::string caps(int width, int height) {
-    return str_format("video/x-raw,format=NV12,width={},height={},framerate=25/1", width, height);
+  static std::string caps(int width, int height, const char* rate = "25/1") {
+    return str_format("video/x-raw,format=NV12,width={},height={},framerate={}", width, height,
+                      rate);
   }
-  static void begin(const HarnessPtr& harness, int width, int height) {
+  static void begin(const HarnessPtr& harness, int width, int height, const char* rate = "25/1") {
     EXPECT_TRUE(gst_harness_push_event(harness.get(), gst_event_new_stream_start("door")));
-    gst_harness_set_src_caps_str(harness.get(), caps(width, height).c_str());
+    gst_harness_set_src_caps_str(harness.get(), caps(width, height, rate).c_str());
   }
   void begin() {
     begin(first_, 192, 96);
@@ -279,6 +280,32 @@ TEST_F(L05_Aggregate, GivenLiveBranches_WhenAsked_ThenTheSlowestIsTheLatency) {
   gst_harness_set_upstream_latency(first_.get(), 20 * GST_MSECOND);
   gst_harness_set_upstream_latency(branch_.get(), 90 * GST_MSECOND);
   EXPECT_EQ(gst_harness_query_latency(first_.get()), 90 * GST_MSECOND);
+}
+
+TEST_F(L05_Aggregate, GivenALiveSourceWithoutAFrameRate_WhenAsked_ThenItsMaximumIsPassedOn) {
+  for (const auto& [rate, maximum] :
+       {std::pair{"25/1", (70 + 3 * 40) * GST_MSECOND}, {"0/1", 70 * GST_MSECOND}}) {
+    make({"queue-depth=3"});
+    gst_pad_add_probe(
+        first_->srcpad, GST_PAD_PROBE_TYPE_QUERY_BOTH,
+        [](GstPad*, GstPadProbeInfo* info, gpointer) {
+          GstQuery* query = GST_PAD_PROBE_INFO_QUERY(info);
+          if (GST_QUERY_TYPE(query) != GST_QUERY_LATENCY) return GST_PAD_PROBE_OK;
+          gst_query_set_latency(query, TRUE, 70 * GST_MSECOND, 70 * GST_MSECOND);
+          return GST_PAD_PROBE_HANDLED;
+        },
+        nullptr, nullptr);
+    begin(first_, 192, 96, rate);
+    begin(branch_, 64, 32, rate);
+    const GstPtr<GstPad> pad(gst_element_get_static_pad(element_.get(), "src"));
+    const GstPtr<GstQuery> query(gst_query_new_latency());
+    ASSERT_TRUE(gst_pad_query(pad.get(), query.get()));
+    GstClockTime minimum = 0, most = 0;
+    gst_query_parse_latency(query.get(), nullptr, &minimum, &most);
+    EXPECT_EQ(minimum, 70 * GST_MSECOND) << rate;
+    EXPECT_EQ(most, maximum) << rate;
+    TearDown();
+  }
 }
 
 TEST_F(L05_Aggregate, GivenMissingPasses_WhenAsked_ThenTheWaitBehindThePrimaryIsTheLatency) {
