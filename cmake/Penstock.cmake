@@ -50,10 +50,11 @@ function(penstock_program target)
   target_precompile_headers(${target} REUSE_FROM penstock_precompiled_library)
 endfunction()
 
-# penstock_test(NAME SOURCES ... LINK ... [LABELS ...] [TIMEOUT s]): one GoogleTest binary. Tests of
-# rooms without GStreamer carry the label `core`, which the TSan run selects.
+# penstock_test(NAME SOURCES ... LINK ... [LABELS ...] [TIMEOUT s] [ALONE]): one GoogleTest binary. Tests
+# of rooms without GStreamer carry the label `core`, which the TSan run selects. ALONE: no other test runs
+# beside its, because they measure time.
 function(penstock_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABELS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "ALONE" "TIMEOUT" "SOURCES;LINK;LABELS;ENVIRONMENT" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gmock GTest::gtest_main)
   target_compile_options(${name} PRIVATE ${penstock_test_options})
@@ -65,7 +66,7 @@ function(penstock_test name)
     set(ARG_LABELS core)
   endif()
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
-                       PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
+                       PROPERTIES RUN_SERIAL ${ARG_ALONE} TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
                        ENVIRONMENT "${ARG_ENVIRONMENT}")
 endfunction()
 

@@ -91,6 +91,7 @@ concept ReaderCreates = requires { Queue::create_reader({.elements = 1}); };
 static_assert(ReaderCreates<MessageQueue<int, kSync>> &&
               !ReaderCreates<MessageQueue<int, kUnsync>>);
 
+// Fails by not compiling; it stands here so that the clause's tests name what was checked.
 TEST(Q02, GivenThePlainOldDataRule_WhenThisFileIsCompiled_ThenEachTypeIsTakenOrRefused) {
   SUCCEED() << "static_assert above";
 }

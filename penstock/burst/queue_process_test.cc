@@ -159,14 +159,14 @@ class Q05_Waits : public ::testing::TestWithParam<Waiting> {
     return noticed - ended;
   }
 
-  static Nanoseconds quickest_time(const std::string& what) {
+  static Nanoseconds median_time(const std::string& what) {
     const auto watch = PeerWatch::create();
     EXPECT_TRUE(watch) << watch.error().message();
     std::vector<Nanoseconds> times;
     while (times.size() < 5 && !HasFailure()) times.push_back(time_to_notice(**watch, what));
     if (HasFailure()) return std::chrono::hours(1);
-    // Of the five the quickest: what else runs on the machine's cores delays the others.
-    return std::ranges::min(times);
+    std::ranges::sort(times);
+    return times[2];
   }
 };
 
@@ -175,11 +175,11 @@ INSTANTIATE_TEST_SUITE_P(Waits, Q05_Waits,
                                            Waiting::kForBits));
 
 TEST_P(Q05_Waits, GivenABlockedCall_WhenThePeerIsKilled_ThenItEndsWithinTenMilliseconds) {
-  EXPECT_LT(quickest_time("hold"), kNoticed);
+  EXPECT_LT(median_time("hold"), kNoticed);
 }
 
 TEST_P(Q05_Waits, GivenABlockedCall_WhenThePeerClosesItsSocket_ThenItEndsWithinTenMilliseconds) {
-  EXPECT_LT(quickest_time("close"), kNoticed);
+  EXPECT_LT(median_time("close"), kNoticed);
 }
 
 TEST(Q05, GivenABlockedReader_WhenThePeerIsKilled_ThenItAndItsSiblingsEnd) {
