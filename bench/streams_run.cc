@@ -2,6 +2,7 @@
 #include "bench/streams_run.h"
 
 #include <gst/gst.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -12,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/ideal_queue.h"
 #include "bench/limit_run.h"
 #include "bench/playing.h"
 #include "gst/gst_ptr.h"
@@ -34,6 +36,16 @@ long peak_rss_kib() {
   return 0;
 }
 
+/// CPU time of all processes, and what a host took away from this machine.
+Nanoseconds machine_cpu() {
+  std::ifstream file("/proc/stat");
+  std::string name;
+  long long user = 0, nice = 0, system = 0, idle = 0, io = 0, irq = 0, softirq = 0, steal = 0;
+  file >> name >> user >> nice >> system >> idle >> io >> irq >> softirq >> steal;
+  const long long ticks = user + nice + system + irq + softirq + steal;
+  return std::chrono::seconds(1) * ticks / ::sysconf(_SC_CLK_TCK);
+}
+
 GstElement* make_element(const char* factory, GstElement* pipeline) {
   GstElement* element = gst_element_factory_make(factory, nullptr);
   if (element != nullptr) gst_bin_add(GST_BIN(pipeline), element);
@@ -47,7 +59,10 @@ class Watched {
 
   void frame_came(GstClockTime time, std::map<GstClockTime, TimePoint>& came) {
     const std::lock_guard lock(mutex_);
-    if (!watch_) watch_.emplace();
+    if (!watch_) {
+      machine_at_start_ = machine_cpu();
+      watch_.emplace();
+    }
     came[time] = Clock::system().now();
   }
   void frame_left(GstBuffer* buffer, std::map<GstClockTime, TimePoint>& came) {
@@ -57,6 +72,10 @@ class Watched {
     if (entry == came.end() || analysis == nullptr) return;
     ++frames_;
     runs_.record(analysis->times.infer);
+    const StageTimes& times = analysis->times;
+    arrivals_.push_back({.at = entry->second,
+                         .work = times.preprocess + times.infer + times.decode,
+                         .counts = analysis->result.frame > 0});
     // The first ones come while the engine lays out its memory.
     if (analysis->result.frame > 0) latency_.record(Clock::system().now() - entry->second);
     came.erase(entry);
@@ -64,10 +83,14 @@ class Watched {
   Result<StreamsEffort> result() const {
     const std::lock_guard lock(mutex_);
     if (!watch_) return fail(ErrorKind::kDevice, "no frame came");
-    return StreamsEffort{.effort = watch_->stop(frames_),
+    const Effort effort = watch_->stop(frames_);
+    const Nanoseconds others = machine_cpu() - machine_at_start_ - effort.cpu;
+    return StreamsEffort{.effort = effort,
                          .peak_rss_kib = peak_rss_kib(),
                          .latency_p95 = latency_.percentile(0.95),
-                         .run_p50 = runs_.percentile(0.5)};
+                         .run_p50 = runs_.percentile(0.5),
+                         .ideal_p95 = ideal_queue_p95(arrivals_, std::size_t(usable_cores())),
+                         .others_cores = double(others.count()) / double(effort.wall.count())};
   }
   const StreamsTask& task() const { return task_; }
 
@@ -75,9 +98,11 @@ class Watched {
   const StreamsTask& task_;
   mutable std::mutex mutex_;
   std::optional<Watch> watch_;
+  Nanoseconds machine_at_start_{};
   int frames_ = 0;
   LatencyHistogram latency_;
   LatencyHistogram runs_;
+  std::vector<Arrival> arrivals_;
 };
 
 /// One of the streams, for its pads' probes.
@@ -181,9 +206,10 @@ Result<StreamsEffort> perform_streams_apart(StreamsContender contender, const St
                         task.clip.clip.string(), std::to_string(task.clip.frames),
                         task.clip.manifest.string(), task.clip.library.string()});
   StreamsEffort done;
-  long long wall = 0, cpu = 0, latency = 0, run = 0;
-  if (!text || std::sscanf(text->c_str(), "effort %d %lld %lld %ld %lld %lld", &done.effort.frames,
-                           &wall, &cpu, &done.peak_rss_kib, &latency, &run) != 6) {
+  long long wall = 0, cpu = 0, latency = 0, run = 0, ideal = 0;
+  if (!text || std::sscanf(text->c_str(), "effort %d %lld %lld %ld %lld %lld %lf %lld",
+                           &done.effort.frames, &wall, &cpu, &done.peak_rss_kib, &latency, &run,
+                           &done.others_cores, &ideal) != 8) {
     return fail(ErrorKind::kDevice, str_format("measuring contender {} with {} streams failed",
                                                int(contender), task.streams));
   }
@@ -191,6 +217,7 @@ Result<StreamsEffort> perform_streams_apart(StreamsContender contender, const St
   done.effort.cpu = Nanoseconds(cpu);
   done.latency_p95 = Nanoseconds(latency);
   done.run_p50 = Nanoseconds(run);
+  done.ideal_p95 = Nanoseconds(ideal);
   return done;
 }
 
@@ -209,10 +236,11 @@ int perform_streams_from_arguments(int argc, char** argv) {
     std::fprintf(stderr, "%s\n", done.error().message().c_str());
     return 1;
   }
-  std::printf("effort %d %lld %lld %ld %lld %lld\n", done->effort.frames,
+  std::printf("effort %d %lld %lld %ld %lld %lld %.3f %lld\n", done->effort.frames,
               (long long)done->effort.wall.count(), (long long)done->effort.cpu.count(),
               done->peak_rss_kib, (long long)done->latency_p95.count(),
-              (long long)done->run_p50.count());
+              (long long)done->run_p50.count(), done->others_cores,
+              (long long)done->ideal_p95.count());
   std::fflush(stdout);
   // ONNX Runtime's and GStreamer's threads are not worth waiting for.
   std::quick_exit(0);

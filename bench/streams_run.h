@@ -26,6 +26,8 @@ struct StreamsEffort {
   long peak_rss_kib = 0;
   Nanoseconds latency_p95{};  ///< From coming to peninfer to leaving it; without first frames.
   Nanoseconds run_p50{};      ///< Of the engine.
+  Nanoseconds ideal_p95{};    ///< See ideal_queue_p95(), of the same frames.
+  double others_cores = 0;    ///< That everybody else on the machine kept busy meanwhile.
 };
 
 Result<StreamsEffort> perform_streams(StreamsContender contender, const StreamsTask& task);
