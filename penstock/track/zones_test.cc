@@ -53,6 +53,16 @@ TEST_F(Zones, GivenAVisit_WhenCounted_ThenEntryDwellAndExitAreTold) {
   EXPECT_EQ(out.events[0].dwell, 5s);
 }
 
+TEST_F(Zones,
+       GivenAnObjectInsideAtItsFirstFrameAndOneThatTrembles_WhenCounted_ThenEachEntryCounts) {
+  make({.zones = {{.name = "door", .corners = kSquare}}, .lines = {}});
+  EXPECT_EQ(update({at(30, 40, 7)}, 0s).zones[0].entered, 1u);
+  update({at(19, 40, 7)}, 1s);
+  const ZoneFrame again = update({at(21, 40, 7)}, 2s);
+  EXPECT_EQ(again.zones[0].entered, 2u);
+  EXPECT_EQ(again.zones[0].left, 1u);
+}
+
 TEST_F(Zones, GivenAnObjectThatVanishes_WhenForgotten_ThenItLeftWhereItWasLast) {
   make({.zones = {{.name = "door", .corners = kSquare}}, .lines = {}, .forget_after = 2s});
   update({at(30, 40, 7)}, 0s);
