@@ -13,6 +13,7 @@
 #include "penstock/pipeline/output_files.h"
 #include "penstock/pipeline/pipeline_files.h"
 #include "penstock/pipeline/pipeline_source.h"
+#include "penstock/track/zone_labels.h"
 
 namespace penstock {
 namespace {
@@ -50,6 +51,19 @@ void check_source_at(const PipelineSource& source, const std::string& path,
     if (text->empty()) continue;
     note_problem(problems, source.place, path + "." + key,
                  try_element({"penzone", "zones", {{key, *text}}}));
+  }
+}
+
+/// Only of places that can be read: what is wrong with others is told already.
+void check_place_labels_at(const PipelineSource& source, const std::vector<std::string>& labels,
+                           const std::string& path, ConfigProblems& problems) {
+  if (check_place_labels(source.zones, "", {})) {
+    note_problem(problems, source.place, path + ".zones",
+                 check_place_labels(source.zones, "", labels));
+  }
+  if (check_place_labels("", source.lines, {})) {
+    note_problem(problems, source.place, path + ".lines",
+                 check_place_labels("", source.lines, labels));
   }
 }
 
@@ -97,6 +111,12 @@ std::optional<CheckedPipeline> check_pipeline(PipelineSpec spec, const std::stri
   check_tracker(spec, problems);
   for (std::size_t i = 0; i < spec.sources.size(); ++i) {
     check_source_at(spec.sources[i], str_format("sources[{}]", i), problems);
+  }
+  if (model && stages.size() == spec.stages.size()) {
+    const std::vector<std::string> labels = object_labels(spec, *model, stages);
+    for (std::size_t i = 0; i < spec.sources.size(); ++i) {
+      check_place_labels_at(spec.sources[i], labels, str_format("sources[{}]", i), problems);
+    }
   }
   std::ranges::stable_sort(problems, {}, [](const ConfigProblem& problem) {
     return std::pair(problem.place.line, problem.place.column);

@@ -30,6 +30,7 @@
 #include "penstock/pipeline/pipeline_job.h"
 #include "penstock/pipeline/pipeline_schema.h"
 #include "penstock/pipeline/pipeline_source.h"
+#include "penstock/track/zone_labels.h"
 
 namespace penstock {
 namespace {
@@ -129,6 +130,10 @@ int run_checked(const CheckedPipeline& checked, const RunFlags& flags) {
   options.spec = checked.spec;
   options.make_options = session_options(checked, flags.engine);
   options.random = make_random();
+  options.check_places = [labels = object_labels(checked.spec, checked.model, checked.stages)](
+                             const PipelineSource& source) {
+    return check_place_labels(source.zones, source.lines, labels);
+  };
   options.stop_fd = signals->fd();
   options.say = [quiet = flags.quiet](const std::string& line) {
     if (!quiet) std::fprintf(stderr, "%s\n", printable(line).c_str());

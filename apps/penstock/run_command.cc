@@ -31,6 +31,8 @@
 #include "penstock/pipeline/output_flag.h"
 #include "penstock/pipeline/run_job.h"
 
+#include "penstock/pipeline/source_address.h"
+#include "penstock/track/zone_labels.h"
 namespace penstock {
 namespace {
 
@@ -115,6 +117,9 @@ int run_one(const RunFlags& flags) {
   if (counts_places(flags)) {
     if (auto counter = try_element(zone_counter(flags)); !counter) {
       return report(counter.error(), kExitUsage);
+    if (auto known = check_place_labels(flags.zones, flags.lines, manifest->labels); !known) {
+      return report(known.error(), kExitUsage);
+    }
     }
   }
   auto signals = StopSignals::install();

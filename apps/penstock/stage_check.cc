@@ -154,6 +154,17 @@ std::vector<RunModel> check_stages(const PipelineSpec& spec, const std::optional
   return found;
 }
 
+std::vector<std::string> object_labels(const PipelineSpec& spec, const RunModel& first,
+                                       const std::vector<RunModel>& stages) {
+  Known known;
+  const auto labels = std::ranges::find(spec.infer, "labels", &Setting::name);
+  known.add(first.manifest, labels != spec.infer.end() ? &*labels : nullptr);
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    known.add(stages[i].manifest, spec.stages[i].setting("labels"));
+  }
+  return known.names_all ? std::move(known.labels) : std::vector<std::string>();
+}
+
 ElementSettings stage_settings(const PipelineSpec& spec, std::size_t number, const RunModel& model,
                                const EngineFlags& engine) {
   const StageSpec& stage = spec.stages[number];

@@ -29,6 +29,10 @@ void check_settings(const std::string& factory, const std::vector<Setting>& sett
 std::vector<RunModel> check_stages(const PipelineSpec& spec, const std::optional<RunModel>& first,
                                    const std::string& models, ConfigProblems& problems);
 
+/// The labels that objects of this pipeline can have; empty when a model says none of its.
+std::vector<std::string> object_labels(const PipelineSpec& spec, const RunModel& first,
+                                       const std::vector<RunModel>& stages);
+
 /// The peninfer of stage `number`.
 ElementSettings stage_settings(const PipelineSpec& spec, std::size_t number, const RunModel& model,
                                const EngineFlags& engine);

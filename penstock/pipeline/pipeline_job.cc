@@ -209,7 +209,9 @@ Result<void> PipelineJob::check_fits(const PipelineSource& source) const {
     return penstock::fail(ErrorKind::kInvalidArgument,
                           "zones and lines need tracks, which the run has not");
   }
-  return try_element({"penzone", "zones", {{"zones", source.zones}, {"lines", source.lines}}});
+  PENSTOCK_TRY(
+      try_element({"penzone", "zones", {{"zones", source.zones}, {"lines", source.lines}}}));
+  return options_.check_places ? options_.check_places(source) : Result<void>();
 }
 
 Result<void> PipelineJob::remove(const std::string& name) {

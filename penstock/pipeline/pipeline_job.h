@@ -38,6 +38,9 @@ struct PipelineOptions {
   PipelineSpec spec;  ///< Without problems.
   /// A session's options but for what the spec says: model, readers. Any thread.
   std::function<RunOptions()> make_options;
+  /// What add() asks of a source's zones and lines beside what penzone takes; none: nothing. Any
+  /// thread.
+  std::function<Result<void>(const PipelineSource&)> check_places = {};
   RandomPart random;  ///< Any thread.
   /// Lines for people ("plan: ...", "door: online"). One at a time, from several threads.
   std::function<void(const std::string&)> say;

@@ -55,6 +55,22 @@ class CtlTest : public PipelineFolder {
   std::filesystem::path socket_folder_;
 };
 
+TEST_F(CtlTest, GivenALabelThatTheModelHasNot_WhenASourceIsAddedWithIt_ThenItIsRefused) {
+  write_pipeline(
+      str_format("control: {}\nstay-open: true\ntrack: true\nsources:\n"
+                 "  - {{name: ball, test: {{width: 192, height: 192, rate: 20}}}}\n",
+                 socket_));
+  PenstockProcess process({"run", yaml_});
+  ASSERT_TRUE(process.await_error_output("ball: online")) << process.wait().err;
+  const Ended added =
+      ctl({"add", "--name", "clip", "--file", clip_, "--lines", "l: 0,0 1,1 @ persn"});
+  EXPECT_EQ(added.code, 65);
+  EXPECT_NE(added.err.find("line 'l': no model here finds 'persn'"), std::string::npos)
+      << added.err;
+  process.signal(SIGTERM);
+  process.wait();
+}
+
 TEST_F(CtlTest, GivenARun_WhenSourcesAreAddedAndRemoved_ThenTheOthersGoOn) {
   PenstockProcess process({"run", yaml_});
   ASSERT_TRUE(process.await_error_output("ball: online")) << process.wait().err;

@@ -271,6 +271,26 @@ TEST_F(PipelineTest, GivenMistakes_WhenChecked_ThenAllAreToldWithTheirPlacesAndN
   }
 }
 
+TEST_F(PipelineTest, GivenALabelThatTheModelHasNot_WhenAZoneCountsIt_ThenItIsToldAtItsLine) {
+  write_pipeline(
+      str_format("track: true\nsources:\n"
+                 "  - {{name: clip, file: {0}, lines: \"l: 0,0 1,1\"}}\n"
+                 "  - {{name: door, file: {0}, zones: \"z: 0,0 1,0 1,1 @ persn\"}}\n",
+                 clip_));
+  for (const char* command : {"check", "run"}) {
+    const Ended ended = run_penstock({command, yaml_});
+    EXPECT_EQ(ended.code, 65) << ended.err;
+    EXPECT_NE(ended.err.find(yaml_ + ":7:5: sources[1].zones: zone 'z': no model here finds "
+                                     "'persn'; "),
+              std::string::npos)
+        << ended.err;
+    EXPECT_FALSE(std::filesystem::exists(json_));
+  }
+  const Ended flags = run_penstock({"run", "--source", clip_, "--source", clip_, "--model", model_,
+                                    "--track", "--lines", "l: 0,0 1,1 @ persn"});
+  EXPECT_EQ(flags.code, 64) << flags.err;
+}
+
 TEST_F(PipelineTest, GivenAGoodPipeline_WhenChecked_ThenThePlanIsToldAndNothingIsMade) {
   write_pipeline(
       str_format("track: true\nsources:\n"

@@ -171,6 +171,10 @@ TEST_F(RunTest, GivenZonesThatCannotBe_WhenRun_ThenItIsAUsageErrorAndNothingIsMa
   const Ended two_corners = run_with({"--track", "--zones", "a: 0,0 1,0"});
   EXPECT_EQ(two_corners.code, 64);
   EXPECT_NE(two_corners.err.find("zone 'a' has 2 corners"), std::string::npos) << two_corners.err;
+  const Ended misspelt = run_with({"--track", "--zones", "door: 0,0 1,0 1,1 @ persn"});
+  EXPECT_EQ(misspelt.code, 64);
+  EXPECT_NE(misspelt.err.find("zone 'door': no model here finds 'persn'"), std::string::npos)
+      << misspelt.err;
   EXPECT_FALSE(std::filesystem::exists(json));
 }
 
