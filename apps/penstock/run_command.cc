@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -151,9 +152,30 @@ int run_one(const RunFlags& flags) {
                  static_cast<unsigned long long>(outcome.summary.frames));
   }
   return code;
+/// Of what people mean as a source and write as the pipeline.
+bool is_video_name(const std::string& name) {
+  if (is_rtsp_address(name) || name.starts_with("file://") || name.starts_with("/dev/video")) {
+    return true;
+  }
+  constexpr std::array kEndings{".mkv", ".mp4", ".mov", ".avi",  ".webm", ".m4v",  ".ts",
+                                ".mts", ".mpg", ".flv", ".h264", ".jpg",  ".jpeg", ".png"};
+  std::string ending = std::filesystem::path(name).extension().string();
+  std::ranges::transform(ending, ending.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return std::ranges::contains(kEndings, std::string_view(ending));
+}
+
 }
 
 int run_with(const CLI::App& run, const RunFlags& flags) {
+    if (flags.sources.empty() && is_video_name(flags.pipeline)) {
+      return report(Error(ErrorKind::kInvalidArgument,
+                          str_format("'{0}' is a video, not a pipeline's YAML file: "
+                                     "penstock run --source {0} --model NAME",
+                                     without_password(flags.pipeline))),
+                    kExitUsage);
+    }
   if (auto enough = check_descriptors(); !enough) return report(enough.error());
   if (!flags.pipeline.empty()) {
     // A flag beside the file would have to win or to lose, and nobody could tell which.

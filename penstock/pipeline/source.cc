@@ -21,6 +21,18 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
   }
 }
 
+/// The device of a V4L2 camera; empty for other sources.
+std::string_view camera_of(std::string_view text) {
+  constexpr std::string_view kScheme = "v4l2:";
+  if (text.starts_with(kScheme)) {
+    text.remove_prefix(kScheme.size());
+    if (text.starts_with("//")) text.remove_prefix(2);
+    return text.empty() ? "/dev/video0" : text;
+  }
+  const bool is_device = text.starts_with("/dev/video") || text.starts_with("/dev/v4l/");
+  return is_device ? text : std::string_view();
+}
+
 Result<Source> file_source(std::string_view text, std::filesystem::path path) {
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.is_valid()) {
@@ -234,6 +246,13 @@ std::string without_password_of(const Source& source, std::string text) {
 
 Result<Source> parse_source(std::string_view text) {
   if (text.empty()) return fail(ErrorKind::kInvalidArgument, "the source is empty");
+  if (const std::string_view device = camera_of(text); !device.empty()) {
+    return fail(ErrorKind::kInvalidArgument,
+                str_format("source '{}' is a camera, which pipelines take: write "
+                           "`sources: [{{name: camera, v4l2: {}}}]` into a YAML file "
+                           "(docs/pipelines.md)",
+                           text, device));
+  }
   if (is_rtsp_address(text)) {
     Source source;
     source.kind = SourceKind::kRtsp;

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 
 namespace penstock {
 namespace {
@@ -95,6 +96,21 @@ TEST(WithoutPassword, GivenAnotherScheme_WhenRefused_ThenTheMessageHasNoPassword
   ASSERT_FALSE(source);
   EXPECT_EQ(source.error().message().find("secret"), std::string::npos);
   EXPECT_NE(source.error().message().find("http://user:***@host/a.mp4"), std::string::npos);
+}
+
+TEST_F(SourceTest, GivenACamera_WhenParsed_ThenTheMessageSaysHowAPipelineTakesIt) {
+  for (const auto& [text, device] :
+       {std::pair{"v4l2:///dev/video3", "/dev/video3"},
+        std::pair{"v4l2:/dev/video3", "/dev/video3"}, std::pair{"v4l2://", "/dev/video0"},
+        std::pair{"/dev/video0", "/dev/video0"},
+        std::pair{"/dev/v4l/by-id/cam", "/dev/v4l/by-id/cam"}}) {
+    const auto camera = parse_source(text);
+    ASSERT_FALSE(camera) << text;
+    EXPECT_EQ(camera.error().kind(), ErrorKind::kInvalidArgument);
+    EXPECT_NE(camera.error().message().find(std::string("name: camera, v4l2: ") + device + "}"),
+              std::string::npos)
+        << camera.error().message();
+  }
 }
 
 TEST_F(SourceTest, GivenUnusableFiles_WhenParsed_ThenTheCauseIsNamed) {

@@ -323,6 +323,10 @@ TEST_F(PipelineTest, GivenWrongCommandLines_WhenRun_ThenTheyAreUsageErrors) {
                 .code,
             64);
   EXPECT_EQ(run_penstock({"run", (folder_ / "missing.yaml").string()}).code, 66);
+  const Ended forgotten = run_penstock({"run", clip_});
+  EXPECT_EQ(forgotten.code, 64);
+  EXPECT_NE(forgotten.err.find("penstock run --source " + clip_), std::string::npos)
+      << forgotten.err;
   EXPECT_EQ(run_penstock({"check", folder_.string()}).code, 64);
 }
 
