@@ -31,9 +31,9 @@
 #include "penstock/pipeline/output_file.h"
 #include "penstock/pipeline/output_flag.h"
 #include "penstock/pipeline/run_job.h"
-
 #include "penstock/pipeline/source_address.h"
 #include "penstock/track/zone_labels.h"
+
 namespace penstock {
 namespace {
 
@@ -103,11 +103,9 @@ int run_one(const RunFlags& flags) {
   };
 
   if (auto fits = check_finders(flags, *manifest); !fits) return report(fits.error(), kExitUsage);
-  if (!options.video.empty() && subject_of(manifest->task) != Subject::kObjects) {
+  if (!options.video.empty() && subject_of(manifest->task) == Subject::kNumbers) {
     options.on_plan(
-        str_format("plan: the video output shows boxes only, and a model of task '{}' "
-                   "finds none",
-                   manifest->task));
+        str_format("plan: the video output shows nothing of a model of task '{}'", manifest->task));
   }
 
   gst_init(nullptr, nullptr);
@@ -118,9 +116,9 @@ int run_one(const RunFlags& flags) {
   if (counts_places(flags)) {
     if (auto counter = try_element(zone_counter(flags)); !counter) {
       return report(counter.error(), kExitUsage);
+    }
     if (auto known = check_place_labels(flags.zones, flags.lines, manifest->labels); !known) {
       return report(known.error(), kExitUsage);
-    }
     }
   }
   auto signals = StopSignals::install();
@@ -152,6 +150,8 @@ int run_one(const RunFlags& flags) {
                  static_cast<unsigned long long>(outcome.summary.frames));
   }
   return code;
+}
+
 /// Of what people mean as a source and write as the pipeline.
 bool is_video_name(const std::string& name) {
   if (is_rtsp_address(name) || name.starts_with("file://") || name.starts_with("/dev/video")) {
@@ -166,9 +166,9 @@ bool is_video_name(const std::string& name) {
   return std::ranges::contains(kEndings, std::string_view(ending));
 }
 
-}
-
 int run_with(const CLI::App& run, const RunFlags& flags) {
+  if (auto enough = check_descriptors(); !enough) return report(enough.error());
+  if (!flags.pipeline.empty()) {
     if (flags.sources.empty() && is_video_name(flags.pipeline)) {
       return report(Error(ErrorKind::kInvalidArgument,
                           str_format("'{0}' is a video, not a pipeline's YAML file: "
@@ -176,8 +176,6 @@ int run_with(const CLI::App& run, const RunFlags& flags) {
                                      without_password(flags.pipeline))),
                     kExitUsage);
     }
-  if (auto enough = check_descriptors(); !enough) return report(enough.error());
-  if (!flags.pipeline.empty()) {
     // A flag beside the file would have to win or to lose, and nobody could tell which.
     for (const CLI::Option* option : run.get_options()) {
       const std::string name = option->get_name();

@@ -125,7 +125,7 @@ TEST_F(WholePictureRun, GivenASegmenter_WhenRun_ThenAreasAreThoseOfTheClip) {
   }
   EXPECT_EQ(ended.out.find("objects"), std::string::npos) << ended.out;
   expect_texts(ended.out, {"mean share of the picture\n  background "});
-  expect_texts(ended.err, {"plan: the video output shows boxes only"});
+  EXPECT_EQ(ended.err.find("plan: the video output"), std::string::npos) << ended.err;
   expect_texts(read_text(file("a.html")), {"Shares of the picture over time", ", background 9"});
   EXPECT_EQ(decode_file(file("a.mp4")).frames, 10);
 }
@@ -151,9 +151,11 @@ TEST_F(WholePictureRun, GivenAPictureOfFineColours_WhenTriedAndRun_ThenBothSeeTh
 TEST_F(WholePictureRun, GivenARawModel_WhenTensorsAreAskedFor_ThenTheLinesHoldThemAndElseNot) {
   const std::string clip = green_clip(5);
   const std::string raw = model(PictureReader::kRaw, kSide / 2);
-  Ended ended = run_penstock(
-      {"run", "--source", clip, "--model", raw, "--out", "json=" + file("without.jsonl")});
+  Ended ended =
+      run_penstock({"run", "--source", clip, "--model", raw, "--out",
+                    "json=" + file("without.jsonl"), "--out", "video=" + file("without.mp4")});
   ASSERT_EQ(ended.code, 0) << ended.err;
+  expect_texts(ended.err, {"plan: the video output shows nothing of a model of task 'raw'"});
   EXPECT_EQ(read_text(file("without.jsonl")).find("tensors"), std::string::npos);
   EXPECT_EQ(ended.out.find("readback"), std::string::npos) << ended.out;
   EXPECT_EQ(ended.out.find("objects"), std::string::npos) << ended.out;
