@@ -280,7 +280,8 @@ std::optional<Nanoseconds> SourceRunner::redial(const RunOutcome& outcome) {
 
 void SourceRunner::end(SourceState state) {
   const std::lock_guard lock(mutex_);
-  status_.state = state;
+  const bool never_came = source_.reconnect && status_.frames == 0;
+  status_.state = state == SourceState::kEnded && never_came ? SourceState::kAbsent : state;
 }
 
 void SourceRunner::say_problem(const Error& error) {

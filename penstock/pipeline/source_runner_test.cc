@@ -225,6 +225,19 @@ TEST_F(SourceRunnerTest, GivenACameraThatRefuses_WhenDialled_ThenWaitsDoubleAndI
   EXPECT_EQ(starts_[3] - starts_[2], seconds(4));
 }
 
+TEST_F(SourceRunnerTest, GivenACameraThatNeverCame_WhenStopped_ThenItIsAbsentAndHasNoLatency) {
+  start(camera_, {{.error = refused()}});
+  await_wait_after(1);
+  runner_->stop();
+  await_end();
+  const SourceStatus status = runner_->status();
+  EXPECT_EQ(status.state, SourceState::kAbsent);
+  EXPECT_TRUE(status.is_over());
+  const std::string table = to_table({status});
+  EXPECT_NE(table.find(" absent "), std::string::npos) << table;
+  EXPECT_NE(table.find(" 1  -\n"), std::string::npos) << table;
+}
+
 TEST_F(SourceRunnerTest, GivenAWrongPassword_WhenRefused_ThenItIsRetriedAtTheSlowestRate) {
   const Error wrong(ErrorKind::kPermission, "the camera refuses the password");
   start(camera_, {{.error = wrong}, {.error = wrong}});

@@ -23,6 +23,8 @@ std::string_view to_string(SourceState state) {
       return "offline";
     case SourceState::kEnded:
       return "ended";
+    case SourceState::kAbsent:
+      return "absent";
     case SourceState::kFailed:
       return "failed";
   }
@@ -63,9 +65,11 @@ std::string to_table(const std::vector<SourceStatus>& sources) {
              "state", "frames", "frames/s", "objects", "sessions");
   for (const SourceStatus& source : sources) {
     const LatencyFigures latency = source.latency();
-    str_append(out, "{:<{}}  {:<10} {:>8} {:>9.1f} {:>8} {:>8}  {:.2f} {:.2f}\n", source.name,
-               width, to_string(source.state), source.frames, source.frames_per_second(),
-               source.objects, source.sessions, ms(latency.p50), ms(latency.p95));
+    str_append(out, "{:<{}}  {:<10} {:>8} {:>9.1f} {:>8} {:>8}  {}\n", source.name, width,
+               to_string(source.state), source.frames, source.frames_per_second(), source.objects,
+               source.sessions,
+               source.frames > 0 ? str_format("{:.2f} {:.2f}", ms(latency.p50), ms(latency.p95))
+                                 : std::string("-"));
     std::vector<std::pair<std::string, std::uint64_t>> labels(source.labels.begin(),
                                                               source.labels.end());
     std::ranges::stable_sort(labels, std::greater{}, [](const auto& item) { return item.second; });

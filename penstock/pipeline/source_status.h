@@ -24,6 +24,7 @@ enum class SourceState {
   kStalled,     ///< It fell silent; to be dialled again.
   kOffline,     ///< It can't be had, or ended; to be dialled again.
   kEnded,       ///< For good: the file's end, removed, or the run's end.
+  kAbsent,      ///< For good: a camera of which no frame ever came until the end.
   kFailed,      ///< For good, with an error.
 };
 std::string_view to_string(SourceState state);
@@ -52,7 +53,10 @@ struct SourceStatus {
 
   static constexpr std::size_t kMaxToldVideos = 16;
 
-  bool is_over() const { return state == SourceState::kEnded || state == SourceState::kFailed; }
+  bool is_over() const {
+    return state == SourceState::kEnded || state == SourceState::kAbsent ||
+           state == SourceState::kFailed;
+  }
   double frames_per_second() const;
   /// In peninfer; zero before the first frame.
   LatencyFigures latency() const;
