@@ -19,8 +19,8 @@ std::string refusal(std::string_view zones, std::string_view lines,
 const std::vector<std::string> kLabels{"person", "traffic light", "car"};
 
 TEST(ZoneLabels, GivenLabelsThatTheModelHas_WhenChecked_ThenTheyAreTaken) {
-  EXPECT_EQ(refusal("a: 0,0 1,0 1,1 @ person, traffic light; b: 0,0 1,0 1,1",
-                    "gate: 0,0 1,1 @ car", kLabels),
+  EXPECT_EQ(refusal("a: 0,0 1,0 1,1 @ person, traffic light; b: 0,0 1,0 1,1", "gate: 0,0 1,1 @ car",
+                    kLabels),
             "");
 }
 

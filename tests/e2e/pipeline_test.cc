@@ -280,7 +280,7 @@ TEST_F(PipelineTest, GivenALabelThatTheModelHasNot_WhenAZoneCountsIt_ThenItIsTol
   for (const char* command : {"check", "run"}) {
     const Ended ended = run_penstock({command, yaml_});
     EXPECT_EQ(ended.code, 65) << ended.err;
-    EXPECT_NE(ended.err.find(yaml_ + ":7:5: sources[1].zones: zone 'z': no model here finds "
+    EXPECT_NE(ended.err.find(yaml_ + ":8:5: sources[1].zones: zone 'z': no model here finds "
                                      "'persn'; "),
               std::string::npos)
         << ended.err;

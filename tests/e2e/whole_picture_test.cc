@@ -125,7 +125,7 @@ TEST_F(WholePictureRun, GivenASegmenter_WhenRun_ThenAreasAreThoseOfTheClip) {
   }
   EXPECT_EQ(ended.out.find("objects"), std::string::npos) << ended.out;
   expect_texts(ended.out, {"mean share of the picture\n  background "});
-  EXPECT_EQ(ended.err.find("plan: the video output"), std::string::npos) << ended.err;
+  EXPECT_EQ(ended.err.find("shows nothing of a model"), std::string::npos) << ended.err;
   expect_texts(read_text(file("a.html")), {"Shares of the picture over time", ", background 9"});
   EXPECT_EQ(decode_file(file("a.mp4")).frames, 10);
 }
