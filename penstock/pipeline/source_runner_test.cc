@@ -37,6 +37,8 @@ class SourceRunnerTest : public testing::Test {
   void SetUp() override {
     folder_ = std::filesystem::path(testing::TempDir()) /
               testing::UnitTest::GetInstance()->current_test_info()->name();
+    // What a run that was killed left would take the names of this one's videos.
+    std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
     json_ = folder_ / "frames.jsonl";
     log_ = FrameLog::open(json_, {}, FileOps::system(), clock_).value();
