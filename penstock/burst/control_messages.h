@@ -11,6 +11,8 @@
 //   16 body
 //
 //   client                                server
+//   Describe id ->                                      first and only: a look at the model
+//                              <- Configured id         without a burst; then the end
 //   Configure id ->                                     once, first
 //                              <- Configured id         the status; else then nothing but the end
 //                              <- GetMemories id        while an execution waits, one at a time
@@ -47,6 +49,9 @@ inline constexpr std::size_t kMaxModelName = 256;
 /// Slots of one GetMemories: each may come with a file.
 inline constexpr std::size_t kMaxSlotsAtOnce = FdSocket::kMaxFiles;
 
+struct DescribeMessage {
+  std::string model;  ///< As ConfigureMessage::model.
+};
 struct ConfigureMessage {
   std::string model;  ///< UTF-8; empty: the only one that is served.
   Nanoseconds poll_window{0};
@@ -85,7 +90,7 @@ struct ClosingMessage {
 struct ControlMessage {
   std::uint32_t id = 0;
   std::variant<ConfigureMessage, ConfiguredMessage, GetMemoriesMessage, MemoriesMessage,
-               FreeMemoryMessage, ExecuteMessage, ExecutedMessage, ClosingMessage>
+               FreeMemoryMessage, ExecuteMessage, ExecutedMessage, ClosingMessage, DescribeMessage>
       body;
 };
 

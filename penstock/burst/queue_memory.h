@@ -15,7 +15,7 @@
 #include "penstock/burst/event_flag.h"
 #include "penstock/burst/queue_descriptor.h"
 #include "penstock/burst/ring.h"
-#include "penstock/burst/shared_mapping.h"
+#include "penstock/memory/shared_mapping.h"
 
 namespace penstock {
 

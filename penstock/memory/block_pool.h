@@ -13,6 +13,7 @@
 
 #include "penstock/base/error.h"
 #include "penstock/memory/device.h"
+#include "penstock/memory/shared_file.h"
 
 namespace penstock {
 
@@ -20,6 +21,7 @@ struct Block {
   std::byte* address = nullptr;  ///< Handed out as the storage's identity.
   std::byte* bytes = nullptr;    ///< What jobs read and write; equals address on `cpu`.
   std::size_t size = 0;
+  std::shared_ptr<SharedFile> file = nullptr;  ///< Of memory that other processes can map.
 };
 
 /// Where blocks come from, one a device kind. Thread-safe.

@@ -72,6 +72,9 @@ struct DeviceOptions {
   std::size_t memory_budget = std::size_t{4} << 30;
   /// Free storages kept for reuse, in bytes (a fresh 2 MB mapping costs more than its kernel).
   std::size_t pool_limit = std::size_t{256} << 20;
+  /// Host memory that other processes can map and read (Storage::shared_file), a file a storage;
+  /// `cpu` only. Storages then begin at pages and take whole ones.
+  bool shareable = false;
 };
 
 /// Opens a device of this build: `cpu` here; cuda and hip answer kUnsupported until they exist, and

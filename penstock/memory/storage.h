@@ -16,6 +16,8 @@
 
 namespace penstock {
 
+class SharedFile;
+
 class Storage {
  public:
   virtual ~Storage() = default;
@@ -29,6 +31,10 @@ class Storage {
   /// The address handed out for this storage: an identity, and on `sim` a PROT_NONE mapping that
   /// faults when anybody reads it.
   virtual std::uintptr_t address() const = 0;
+
+  /// The file that these bytes are the first size() ones of, for storage that other processes can
+  /// map (DeviceOptions::shareable); else null.
+  virtual std::shared_ptr<SharedFile> shared_file() const { return nullptr; }
 
  protected:
   Storage() = default;

@@ -6,6 +6,7 @@
 
 #include "penstock/memory/block_pool.h"
 #include "penstock/memory/cpu/host_blocks.h"
+#include "penstock/memory/cpu/shared_blocks.h"
 #include "penstock/memory/device_checks.h"
 
 namespace penstock {
@@ -25,12 +26,18 @@ class CpuStorage final : public Storage {
   std::uintptr_t address() const override {
     return reinterpret_cast<std::uintptr_t>(block_.address);
   }
+  std::shared_ptr<SharedFile> shared_file() const override { return block_.file; }
 
  private:
   const std::shared_ptr<BlockPool> pool_;
   const Block block_;
   const std::size_t size_;
 };
+
+std::unique_ptr<BlockSource> blocks_for(const DeviceOptions& options) {
+  if (options.shareable) return std::make_unique<SharedBlocks>();
+  return std::make_unique<HostBlocks>();
+}
 
 class CpuAccess final : public Access {
  public:
@@ -44,7 +51,7 @@ class CpuAccess final : public Access {
 class CpuDevice final : public Device {
  public:
   explicit CpuDevice(const DeviceOptions& options)
-      : pool_(std::make_shared<BlockPool>(kCpu, std::make_unique<HostBlocks>(), options)) {}
+      : pool_(std::make_shared<BlockPool>(kCpu, blocks_for(options), options)) {}
   ~CpuDevice() override { pool_->close(); }
 
   DeviceId id() const override { return kCpu; }

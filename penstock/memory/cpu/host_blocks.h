@@ -9,7 +9,7 @@
 
 namespace penstock {
 
-class HostBlocks final : public BlockSource {
+class HostBlocks : public BlockSource {
  public:
   Result<Block> make(std::size_t size) override;
   void destroy(const Block& block) override;

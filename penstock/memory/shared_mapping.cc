@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "penstock/burst/shared_mapping.h"
+#include "penstock/memory/shared_mapping.h"
 
 #include <fcntl.h>
 #include <linux/magic.h>

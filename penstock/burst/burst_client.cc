@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "penstock/burst/burst_client.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "penstock/base/str_format.h"
+#include "penstock/burst/datum.h"
+#include "penstock/burst/message_queue.h"
+#include "penstock/burst/packet_channel.h"
+#include "penstock/burst/request_packet.h"
+#include "penstock/burst/result_packet.h"
+
+namespace penstock {
+namespace {
+
+using Requests = MessageQueue<FmqRequestDatum, QueueFlavor::kSynchronised>;
+using Results = MessageQueue<FmqResultDatum, QueueFlavor::kSynchronised>;
+
+std::unexpected<BurstFailure> failed(BurstFault fault, bool was_sent, std::string message) {
+  return std::unexpected(BurstFailure{fault, was_sent, "burst: " + std::move(message)});
+}
+
+std::unexpected<BurstFailure> invalid(std::string message) {
+  return failed(BurstFault::kInvalid, false, std::move(message));
+}
+
+std::vector<std::shared_ptr<SharedFile>> files_of(const BurstClient::Execution& execution) {
+  std::vector<std::shared_ptr<SharedFile>> files;
+  for (const auto* arguments : {&execution.inputs, &execution.outputs}) {
+    for (const auto& argument : *arguments) {
+      if (argument.memory != nullptr) files.push_back(argument.memory);
+    }
+  }
+  return files;
+}
+
+}  // namespace
+
+struct BurstClient::Queues {
+  Requests::Writer requests;
+  Results::Reader results;
+};
+
+/// The numbers of files. Also what the service asks for their memory, so that it may outlive the
+/// client.
+class BurstClient::Slots final : public BurstCallback, public std::enable_shared_from_this<Slots> {
+ public:
+  /// kNone with the slot of a file, a new one if it has none.
+  std::optional<std::int32_t> slot_of(const std::shared_ptr<SharedFile>& file) {
+    const std::lock_guard lock(mutex_);
+    const auto found = by_file_.find(file.get());
+    if (found != by_file_.end()) return found->second;
+    if (next_ == std::numeric_limits<std::int32_t>::max()) return std::nullopt;
+    const std::int32_t slot = next_++;
+    by_file_.emplace(file.get(), slot);
+    by_slot_.emplace(slot, file);
+    file->when_gone([slots = weak_from_this(), raw = file.get()] {
+      if (const auto alive = slots.lock()) alive->forget(raw);
+    });
+    return slot;
+  }
+
+  void forget(const SharedFile* file) {
+    const std::lock_guard lock(mutex_);
+    const auto found = by_file_.find(file);
+    if (found == by_file_.end()) return;
+    const std::int32_t slot = found->second;
+    by_slot_.erase(slot);
+    by_file_.erase(found);
+    // Under the lock, so that the context can't go meanwhile; it only sends.
+    if (context_ != nullptr) context_->free_memory(slot);
+  }
+
+  Memories get_memories(std::span<const std::int32_t> slots, Deadline) override {
+    Memories memories{.status = ErrorStatus::kNone, .memories = {}};
+    for (const std::int32_t slot : slots) {
+      std::shared_ptr<SharedFile> file;
+      {
+        const std::lock_guard lock(mutex_);
+        const auto found = by_slot_.find(slot);
+        if (found != by_slot_.end()) file = found->second.lock();
+      }
+      // Letting go of it below may be the last: not under the lock, which forget() takes.
+      if (file == nullptr) return {.status = ErrorStatus::kInvalidArgument, .memories = {}};
+      auto copy = file->duplicate();
+      if (!copy) return {.status = ErrorStatus::kGeneralFailure, .memories = {}};
+      memories.memories.push_back({.kind = MemoryKind::kSharedFile,
+                                   .access = file->peers() == MapAccess::kRead
+                                                 ? MemoryAccess::kRead
+                                                 : MemoryAccess::kReadWrite,
+                                   .offset = 0,
+                                   .size = file->size(),
+                                   .file = std::move(*copy)});
+    }
+    return memories;
+  }
+
+  void set_context(std::unique_ptr<BurstContext> context) {
+    std::unique_ptr<BurstContext> old;
+    const std::lock_guard lock(mutex_);
+    old = std::exchange(context_, std::move(context));
+  }
+  /// For calls that take long: the context stays, as only the client's end takes it away.
+  BurstContext* context() const {
+    const std::lock_guard lock(mutex_);
+    return context_.get();
+  }
+  /// Takes it out, so that it can go without the lock.
+  std::unique_ptr<BurstContext> take_context() {
+    const std::lock_guard lock(mutex_);
+    return std::move(context_);
+  }
+  std::size_t size() const {
+    const std::lock_guard lock(mutex_);
+    return by_slot_.size();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<const SharedFile*, std::int32_t> by_file_;
+  std::map<std::int32_t, std::weak_ptr<SharedFile>> by_slot_;
+  std::int32_t next_ = 0;
+  std::unique_ptr<BurstContext> context_;
+};
+
+Result<std::unique_ptr<BurstClient>> BurstClient::create(std::shared_ptr<BurstModel> model,
+                                                         const Options& options) {
+  auto lifeline = std::make_shared<Lifeline>();
+  const QueueUse use{.lifeline = lifeline, .clock = options.clock};
+  auto requests =
+      Requests::create_writer({.elements = kBurstChannelLength, .event_flag = true}, use);
+  if (!requests) return std::unexpected(std::move(requests).error());
+  auto results = Results::create_reader({.elements = kBurstChannelLength, .event_flag = true}, use);
+  if (!results) return std::unexpected(std::move(results).error());
+  auto described_requests = requests->describe();
+  if (!described_requests) return std::unexpected(std::move(described_requests).error());
+  auto described_results = results->describe();
+  if (!described_results) return std::unexpected(std::move(described_results).error());
+
+  auto slots = std::make_shared<Slots>();
+  auto configured = model->configure_burst({.callback = slots,
+                                            .requests = std::move(*described_requests),
+                                            .results = std::move(*described_results),
+                                            .client_lifeline = lifeline,
+                                            .service_lifeline = nullptr,
+                                            .poll_window = options.service_poll_window,
+                                            .execution_limit = options.execution_limit});
+  if (configured.status != ErrorStatus::kNone || configured.context == nullptr) {
+    return fail(configured.status == ErrorStatus::kResourceExhaustedTransient
+                    ? ErrorKind::kExhausted
+                    : ErrorKind::kDevice,
+                str_format("no burst: {}", configured.message.empty()
+                                               ? "the service refuses without a reason"
+                                               : configured.message));
+  }
+  PENSTOCK_TRY(requests->settle());
+  PENSTOCK_TRY(results->settle());
+  slots->set_context(std::move(configured.context));
+  return std::unique_ptr<BurstClient>(
+      new BurstClient(std::move(model), options, std::move(slots), std::move(lifeline),
+                      std::make_unique<Queues>(std::move(*requests), std::move(*results))));
+}
+
+BurstClient::BurstClient(std::shared_ptr<BurstModel> model, const Options& options,
+                         std::shared_ptr<Slots> slots, std::shared_ptr<Lifeline> lifeline,
+                         std::unique_ptr<Queues> queues)
+    : model_(std::move(model)),
+      options_(options),
+      slots_(std::move(slots)),
+      lifeline_(std::move(lifeline)),
+      queues_(std::move(queues)),
+      budget_(std::clamp(options.poll_window, Nanoseconds(0), kMaxPollWindow)) {}
+
+BurstClient::~BurstClient() {
+  lifeline_->cut(Lifeline::Cause::kStopped);
+  // After this nobody of the service touches anything of ours; files that were late can go.
+  slots_->take_context().reset();
+}
+
+void BurstClient::interrupt() { lifeline_->cut(Lifeline::Cause::kStopped); }
+
+bool BurstClient::is_alive() const { return lifeline_->check().has_value(); }
+
+void BurstClient::free_memory(const SharedFile& file) { slots_->forget(&file); }
+
+std::size_t BurstClient::slots() const { return slots_->size(); }
+
+std::unexpected<BurstFailure> BurstClient::corrupt(std::string why) {
+  lifeline_->cut(Lifeline::Cause::kCorrupt);
+  return failed(BurstFault::kCorrupt, true, std::move(why));
+}
+
+Result<BurstClient::Done, BurstFailure> BurstClient::execute(const Execution& execution) {
+  if (execution.deadline.at() == TimePoint::max()) return invalid("it has no deadline");
+  if (is_busy_.exchange(true)) {
+    return failed(BurstFault::kBusy, false, "another execution is running");
+  }
+  auto done = execute_alone(execution);
+  if (!done && done.error().was_sent && done.error().fault != BurstFault::kCorrupt) {
+    // The service may be writing to them.
+    late_files_ = files_of(execution);
+    is_late_ = true;
+  }
+  is_busy_ = false;
+  return done;
+}
+
+Result<BurstRequest, BurstFailure> BurstClient::request_of(const Execution& execution) {
+  BurstRequest request;
+  request.measure = execution.measure;
+  const auto add = [&](const Argument& argument,
+                       bool is_output) -> Result<RequestArgument, BurstFailure> {
+    if (argument.memory == nullptr) {
+      return RequestArgument{.has_no_value = true, .location = {}, .dimensions = {}};
+    }
+    if (std::uint64_t{argument.offset} + argument.length > argument.memory->size()) {
+      return invalid(str_format("{} bytes from {} on, in a file of {}", argument.length,
+                                argument.offset, argument.memory->size()));
+    }
+    if (is_output && argument.memory->peers() != MapAccess::kReadWrite) {
+      return invalid("an output in a file that the service may only read");
+    }
+    const auto slot = slots_->slot_of(argument.memory);
+    if (!slot) return invalid("all slots have been given");
+    auto found = std::ranges::find(request.slots, *slot);
+    if (found == request.slots.end()) found = request.slots.insert(found, *slot);
+    return RequestArgument{
+        .has_no_value = false,
+        .location = {.pool = static_cast<std::uint32_t>(found - request.slots.begin()),
+                     .offset = argument.offset,
+                     .length = argument.length},
+        .dimensions = argument.dimensions};
+  };
+  for (const Argument& argument : execution.inputs) {
+    auto added = add(argument, false);
+    if (!added) return std::unexpected(std::move(added).error());
+    request.inputs.push_back(std::move(*added));
+  }
+  for (const Argument& argument : execution.outputs) {
+    auto added = add(argument, true);
+    if (!added) return std::unexpected(std::move(added).error());
+    request.outputs.push_back(std::move(*added));
+  }
+  return request;
+}
+
+bool BurstClient::recover() {
+  const auto there = queues_->results.available();
+  if (!there || *there == 0) return false;
+  std::vector<FmqResultDatum> ignored(*there);
+  if (!queues_->results.read(ignored)) return false;
+  late_files_.clear();
+  is_late_ = false;
+  return true;
+}
+
+Result<BurstClient::Done, BurstFailure> BurstClient::execute_alone(const Execution& execution) {
+  if (!is_alive()) return failed(BurstFault::kGone, false, "the service is gone");
+  if (is_late_ && !recover()) {
+    return failed(BurstFault::kBusy, false, "an execution whose deadline passed is not back yet");
+  }
+  auto request = request_of(execution);
+  if (!request) return std::unexpected(std::move(request).error());
+  auto crossed = cross(*request, execution.deadline);
+  Done done;
+  if (crossed) {
+    done.result = std::move(*crossed);
+  } else if (crossed.error().fault == BurstFault::kTooLong && execution.allow_direct) {
+    BurstContext* const context = slots_->context();
+    done.result = context->execute(*request, execution.deadline);
+    done.was_direct = true;
+    if (!is_alive()) return failed(BurstFault::kGone, true, "the service is gone");
+  } else {
+    return std::unexpected(std::move(crossed).error());
+  }
+  if (auto checked = check_result(execution, done.result); !checked) {
+    return corrupt(checked.error().message());
+  }
+  if (done.result.status == ErrorStatus::kNone) {
+    if (auto settled = settle(execution); !settled) return corrupt(settled.error().message());
+  }
+  return done;
+}
+
+Result<BurstResult, BurstFailure> BurstClient::cross(const BurstRequest& request,
+                                                     Deadline deadline) {
+  const auto packet = serialise(request);
+  if (packet.size() > queues_->requests.capacity()) {
+    return failed(BurstFault::kTooLong, false,
+                  str_format("a request of {} datums; the queue holds {}", packet.size(),
+                             queues_->requests.capacity()));
+  }
+  const auto waiting = queues_->results.available();
+  if (!waiting || *waiting > 0) {
+    return corrupt("a result that nobody asked for");
+  }
+  const auto sent = send_packet<FmqRequestDatum>(queues_->requests, packet, deadline);
+  if (!sent) {
+    switch (sent.error()) {
+      case QueueError::kPeerGone:
+      case QueueError::kStopped:
+        return failed(BurstFault::kGone, false, "the service is gone");
+      case QueueError::kDeadline:
+        return failed(BurstFault::kInvalid, false, "the deadline had passed");
+      default:
+        return corrupt("the request queue is not empty, though its last request was answered");
+    }
+  }
+  return take_result(deadline);
+}
+
+Result<BurstResult, BurstFailure> BurstClient::take_result(Deadline deadline) {
+  const PollBudget::Turn turn = budget_.next();
+  const TimePoint from = options_.clock->now();
+  auto packet = receive_packet(queues_->results, deadline, {.poll_window = turn.window()});
+  budget_.note(turn, options_.clock->now() - from);
+  if (!packet && packet.error() == QueueError::kDeadline) {
+    return failed(BurstFault::kLate, true, "no result by the deadline");
+  }
+  if (!packet &&
+      (packet.error() == QueueError::kPeerGone || packet.error() == QueueError::kStopped)) {
+    // A service may answer and end: what it left is looked at once, and checked like any other.
+    const auto there = queues_->results.available();
+    if (!there || *there == 0) {
+      return failed(BurstFault::kGone, true,
+                    "the service is gone; whether it executed is not known");
+    }
+    std::vector<FmqResultDatum> last(*there);
+    if (!queues_->results.read(last)) return corrupt("a result that can't be read");
+    packet = std::move(last);
+  }
+  if (!packet) return corrupt("its queue is corrupt");
+  auto result = parse_result(*packet);
+  if (!result) return corrupt("a malformed result: " + message_of(result.error()));
+  return std::move(*result);
+}
+
+Result<void> BurstClient::check_result(const Execution& execution,
+                                       const BurstResult& result) const {
+  const auto wrong = [](std::string why) {
+    return fail(ErrorKind::kCorrupt, "a result of the service: " + std::move(why));
+  };
+  if (result.shapes.empty()) return {};
+  if (result.shapes.size() != execution.outputs.size()) {
+    return wrong(
+        str_format("{} shapes of {} outputs", result.shapes.size(), execution.outputs.size()));
+  }
+  const auto& specs = model_->outputs();
+  for (std::size_t i = 0; i < result.shapes.size(); ++i) {
+    const auto& dims = result.shapes[i].dimensions;
+    if (result.status == ErrorStatus::kNone && !result.shapes[i].is_sufficient) {
+      return wrong(str_format("output {} is there, and has no room", i));
+    }
+    if (i >= specs.size()) continue;
+    if (dims.size() != specs[i].dims.size()) {
+      return wrong(str_format("output {} has {} dimensions", i, dims.size()));
+    }
+    Shape shape;
+    for (std::size_t d = 0; d < dims.size(); ++d) {
+      if (dims[d] != 0 && !specs[i].dims[d].accepts(dims[d])) {
+        return wrong(str_format("dimension {} of output {} is {}", d, i, dims[d]));
+      }
+      shape.push_back(dims[d]);
+    }
+    const auto size = byte_size(specs[i].type, shape);
+    if (!size || (result.status == ErrorStatus::kNone && execution.outputs[i].memory != nullptr &&
+                  *size > execution.outputs[i].length)) {
+      return wrong(str_format("output {} of {} is larger than its place", i, to_string(shape)));
+    }
+  }
+  return {};
+}
+
+Result<void> BurstClient::settle(const Execution& execution) const {
+  for (const Argument& output : execution.outputs) {
+    if (output.memory != nullptr) PENSTOCK_TRY(output.memory->settle());
+  }
+  return {};
+}
+
+}  // namespace penstock
