@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "gst/burst_opener.h"
 #include "gst/device_choice.h"
 #include "gst/object_task.h"
 #include "gst/tile_task.h"
@@ -59,12 +60,14 @@ std::size_t source_share(const InferConfig& config) {
 std::string settings_of(const InferConfig& config) {
   return str_format(
       "model={} device={} policy={} batch-size={} max-wait={} threshold={} iou-threshold={} "
-      "max-objects={} labels={} engine-library={} provider-library={} models-folder={} workers={} "
+      "max-objects={} labels={} engine-library={} provider-library={} burst={} burst-model={} "
+      "burst-reconnect={} models-folder={} workers={} "
       "queue-depth={} read-tensors={}",
       config.model, config.device, config.policy == Policy::kLatency ? "latency" : "throughput",
       config.batch_size, config.max_wait_ns, config.threshold, config.iou_threshold,
       config.max_objects, config.labels, config.engine_library, config.provider_library,
-      config.models_folder, config.workers, source_share(config), config.read_tensors);
+      config.burst, config.burst_model, config.burst_reconnect, config.models_folder,
+      config.workers, source_share(config), config.read_tensors);
 }
 
 Result<TileGrid> tile_grid(const InferConfig& config) {
@@ -152,7 +155,8 @@ Result<OpenedInferencePtr> open_inference(GstElement* element, const InferConfig
   }
   PENSTOCK_TRY(check_tiles(config));
   const auto open = [&]() -> Result<OpenedInferencePtr> {
-    const auto device = find_device(element, config.device);
+    const auto device = config.burst.empty() ? find_device(element, config.device)
+                                             : find_burst_device(config.device);
     if (!device) return std::unexpected(device.error());
     const auto manifest = find_manifest(config);
     if (!manifest) return std::unexpected(manifest.error());
@@ -169,6 +173,11 @@ Result<OpenedInferencePtr> open_inference(GstElement* element, const InferConfig
     options.decode = decode_options(config, *manifest);
     options.engine_library = config.engine_library;
     options.provider_library = config.provider_library;
+    if (!config.burst.empty()) {
+      options.open_session = burst_opener(
+          element,
+          {.path = config.burst, .model = config.burst_model, .reconnect = config.burst_reconnect});
+    }
     auto inference = FrameInference::open(*device, *manifest, options);
     if (!inference) return std::unexpected(inference.error());
     return std::make_shared<OpenedInference>(*device, std::move(*inference));

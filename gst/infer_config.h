@@ -40,6 +40,9 @@ struct InferConfig {
   guint queue_depth = 8;
   std::string engine_library;
   std::string provider_library;
+  std::string burst;  ///< Path of a burst server's socket; empty: the engine runs here.
+  std::string burst_model;
+  bool burst_reconnect = false;
   guint workers = 0;  ///< 0: by policy and cores.
   bool read_tensors = false;
   bool operator==(const InferConfig&) const = default;

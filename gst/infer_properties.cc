@@ -31,6 +31,9 @@ enum Property : guint {
   kReinferInterval,
   kTiles,
   kTileOverlap,
+  kBurst,
+  kBurstModel,
+  kBurstReconnect,
 };
 
 GType policy_type() {
@@ -151,6 +154,17 @@ void install_config_properties(GObjectClass* klass) {
   add_string(klass, kProviderLibrary, "provider-library", "Provider library",
              "The library of an execution provider that is not built into ONNX Runtime, a path; "
              "the model's manifest names the provider, never the library");
+  add_string(klass, kBurst, "burst", "Burst",
+             "Run the model in the process that serves bursts at this Unix socket (penstock burst "
+             "serve); tensors cross in shared memory; empty: in this process");
+  add_string(klass, kBurstModel, "burst-model", "Burst's model",
+             "The name under which the server has the model; empty: the manifest's. It must be the "
+             "same artefact, by its hash");
+  install(kBurstReconnect,
+          g_param_spec_boolean("burst-reconnect", "Burst reconnects",
+                               "When the server goes, frames wait until it is back, a minute at "
+                               "most, and a warning is posted; otherwise it is an error at once",
+                               initial.burst_reconnect, kFlags));
   install(kWorkers,
           g_param_spec_uint(
               "workers", "Workers",
@@ -229,6 +243,15 @@ bool set_config_property(InferConfig& config, guint id, const GValue* value) {
     case kProviderLibrary:
       config.provider_library = string_of(value);
       return true;
+    case kBurst:
+      config.burst = string_of(value);
+      return true;
+    case kBurstModel:
+      config.burst_model = string_of(value);
+      return true;
+    case kBurstReconnect:
+      config.burst_reconnect = g_value_get_boolean(value) != FALSE;
+      return true;
     case kWorkers:
       config.workers = g_value_get_uint(value);
       return true;
@@ -285,6 +308,12 @@ bool get_config_property(const InferConfig& config, guint id, GValue* value) {
       return set(config.engine_library), true;
     case kProviderLibrary:
       return set(config.provider_library), true;
+    case kBurst:
+      return set(config.burst), true;
+    case kBurstModel:
+      return set(config.burst_model), true;
+    case kBurstReconnect:
+      return g_value_set_boolean(value, config.burst_reconnect ? TRUE : FALSE), true;
     case kWorkers:
       return g_value_set_uint(value, config.workers), true;
     case kReadTensors:

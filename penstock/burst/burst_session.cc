@@ -109,7 +109,11 @@ class BurstSession::Lanes {
   }
   Result<void> connect(Lane& lane);
   Result<Lane*> take_lane(Deadline deadline);
-  void give_back(Lane& lane);
+  Result<void> open_again(Lane& lane);
+  void back_off();
+  bool await_server(const Error& error, Deadline deadline);
+  void give_back(Lane& lane, bool is_lost);
+  Result<std::vector<Tensor>> run_once(std::span<const Tensor> inputs, Deadline deadline);
   Result<std::vector<Tensor>> run_in(Lane& lane, std::span<const Tensor> inputs, Deadline deadline);
   Result<BurstClient::Argument> argument_of(const Tensor& tensor,
                                             std::vector<std::shared_ptr<SharedFile>>& staged);
@@ -132,6 +136,8 @@ class BurstSession::Lanes {
   std::vector<Lane> lanes_;
   std::size_t waiting_ = 0;
   std::atomic<bool> is_interrupted_{false};
+  bool is_lost_ = false;
+  bool is_told_ = false;
   Nanoseconds backoff_{0};
   TimePoint not_before_{};
 
@@ -202,36 +208,42 @@ Result<BurstSession::Lanes::Lane*> BurstSession::Lanes::take_lane(Deadline deadl
     lane.is_taken = true;
     return &lane;
   }
-  const bool was_connected = lane.client != nullptr;
-  if (was_connected && !burst_.reconnect) {
-    return failed(ErrorKind::kDevice, "the server is gone");
-  }
-  const TimePoint now = clock_->now();
-  if (was_connected && now < not_before_) {
-    return failed(ErrorKind::kDevice, "the server is gone; it is tried again before long");
-  }
   // Under the lock: one at a time tries, and others fail or use a burst that lives.
-  if (was_connected) {
-    lane.pool.reset();
-    if (auto opened = open(); !opened) {
-      backoff_ = std::clamp(2 * backoff_, burst_.first_backoff, burst_.last_backoff);
-      const auto jitter =
-          std::uniform_int_distribution<std::int64_t>(0, backoff_.count() / 2)(random_);
-      not_before_ = now + backoff_ / 2 + Nanoseconds(jitter);
-      return failed(ErrorKind::kDevice, "the server is gone: " + opened.error().message());
-    }
-    log("burst").warn("'{}' is there again", burst_.name);
-  }
+  if (lane.client != nullptr) PENSTOCK_TRY(open_again(lane));
   if (auto connected = connect(lane); !connected) {
+    if (is_lost_) back_off();
     return std::unexpected(std::move(connected).error());
   }
+  if (is_lost_) log("burst").warn("'{}' is there again", burst_.name);
+  is_lost_ = false;
+  is_told_ = false;
   backoff_ = Nanoseconds(0);
   lane.is_taken = true;
   return &lane;
 }
 
-void BurstSession::Lanes::give_back(Lane& lane) {
+/// Under the lock, of a lane whose burst is over.
+Result<void> BurstSession::Lanes::open_again(Lane& lane) {
+  if (!burst_.reconnect) return failed(ErrorKind::kDevice, "the server is gone");
+  is_lost_ = true;
+  lane.pool.reset();
+  if (clock_->now() < not_before_) return failed(ErrorKind::kDevice, "the server is gone");
+  auto opened = open();
+  if (opened) return {};
+  back_off();
+  if (opened.error().kind() == ErrorKind::kInvalidArgument) return opened;
+  return failed(ErrorKind::kDevice, "the server is gone: " + opened.error().message());
+}
+
+void BurstSession::Lanes::back_off() {
+  backoff_ = std::clamp(2 * backoff_, burst_.first_backoff, burst_.last_backoff);
+  const auto jitter = std::uniform_int_distribution<std::int64_t>(0, backoff_.count() / 2)(random_);
+  not_before_ = clock_->now() + backoff_ / 2 + Nanoseconds(jitter);
+}
+
+void BurstSession::Lanes::give_back(Lane& lane, bool is_lost) {
   const std::lock_guard lock(mutex_);
+  is_lost_ |= is_lost;
   lane.is_taken = false;
   free_.notify_one();
 }
@@ -256,11 +268,34 @@ Result<std::vector<Tensor>> BurstSession::Lanes::run(std::span<const Tensor> inp
     PENSTOCK_TRY(found->ready.wait(deadline, *clock_));
     sorted.push_back(*found);
   }
+  while (true) {
+    auto outputs = run_once(sorted, deadline);
+    if (outputs || !await_server(outputs.error(), deadline)) return outputs;
+  }
+}
+
+Result<std::vector<Tensor>> BurstSession::Lanes::run_once(std::span<const Tensor> inputs,
+                                                          Deadline deadline) {
   auto lane = take_lane(deadline);
   if (!lane) return std::unexpected(std::move(lane).error());
-  auto outputs = run_in(**lane, sorted, deadline);
-  give_back(**lane);
+  auto outputs = run_in(**lane, inputs, deadline);
+  give_back(**lane, !outputs && !(*lane)->client->is_alive());
   return outputs;
+}
+
+/// False: `error` is final.
+bool BurstSession::Lanes::await_server(const Error& error, Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  if (!burst_.reconnect || !is_lost_ || is_interrupted_) return false;
+  if (error.kind() == ErrorKind::kInvalidArgument || deadline.passed(*clock_)) return false;
+  if (!std::exchange(is_told_, true) && burst_.on_lost) {
+    lock.unlock();
+    burst_.on_lost(error.message() + "; runs wait until it is there again");
+    lock.lock();
+  }
+  const TimePoint until = std::min(not_before_, deadline.at());
+  clock_->wait_until(lock, free_, until, [&] { return is_interrupted_ || clock_->now() >= until; });
+  return !is_interrupted_ && !deadline.passed(*clock_);
 }
 
 Result<std::shared_ptr<SharedFile>> BurstSession::Lanes::staging(std::size_t size) {

@@ -37,9 +37,12 @@ struct BurstSessionOptions {
   std::string name{};  ///< For messages: the socket, say.
   /// The artefact that is expected, as BurstModel::artefact_hash; empty: any.
   std::string artefact_hash{};
-  /// After the service is gone: false, every later run fails; true, a later run connects again, at
-  /// most once in a back-off that doubles from first_backoff to last_backoff, and fails until then.
+  /// After the service is gone: false, every later run fails at once. True, runs wait for it within
+  /// their limit: connecting is tried in a back-off that doubles from first_backoff to last_backoff,
+  /// and a run that was in the service then is done again, as a model has no memory of runs.
   bool reconnect = false;
+  /// With `reconnect`: told that the service was lost, and what is done. From a thread that runs.
+  std::function<void(const std::string&)> on_lost = nullptr;
   Nanoseconds first_backoff = Milliseconds(50);
   Nanoseconds last_backoff = std::chrono::seconds(2);
   Nanoseconds poll_window{0};  ///< See BurstClient::Options.

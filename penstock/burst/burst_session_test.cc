@@ -259,18 +259,44 @@ TEST_P(Q05_Session, GivenAServerThatStops_WhenRunAgain_ThenEveryRunFailsAndNames
   EXPECT_EQ(opened_, 1) << "nobody asked for reconnecting";
 }
 
-TEST_P(Q05_Session, GivenReconnecting_WhenTheServerComesBack_ThenRunsGoOn) {
-  const auto session =
-      open({.reconnect = true, .first_backoff = Nanoseconds(1), .last_backoff = Nanoseconds(1)});
+TEST_P(Q05_Session, GivenReconnecting_WhenTheServerComesBack_ThenTheRunThatWaitedIsDone) {
+  std::promise<std::string> told;
+  const auto session = open({.reconnect = true,
+                             .on_lost = [&](const std::string& why) { told.set_value(why); },
+                             .first_backoff = Nanoseconds(1),
+                             .last_backoff = Milliseconds(1)});
   ASSERT_TRUE(session->run(inputs(shareable_, 4)));
   host_.reset();
-  EXPECT_FALSE(session->run(inputs(shareable_, 4)));
-  EXPECT_FALSE(session->run(inputs(shareable_, 4)));
+  auto running =
+      std::async(std::launch::async, [&] { return session->run(inputs(shareable_, 100)); });
+  EXPECT_NE(told.get_future().get().find("small"), std::string::npos);
   auto host = BurstHost::listen(socket(), {{"small", model_}});
-  ASSERT_TRUE(host);
-  const auto outputs = session->run(inputs(shareable_, 100));
+  ASSERT_TRUE(host) << host.error().message();
+  const auto outputs = running.get();
   ASSERT_TRUE(outputs) << outputs.error().message();
   EXPECT_EQ(value((*outputs)[0], 99), 200);
+}
+
+TEST_P(Q05_Session, GivenReconnecting_WhenTheServerStaysAway_ThenTheRunFailsAtItsLimit) {
+  const auto session = open({.reconnect = true}, {.run_limit = Milliseconds(150)});
+  ASSERT_TRUE(session->run(inputs(shareable_, 4)));
+  host_.reset();
+  const auto failed = session->run(inputs(shareable_, 4));
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().kind(), ErrorKind::kDevice);
+}
+
+TEST_P(Q05_Session, GivenReconnecting_WhenInterruptedMeanwhile_ThenTheRunEnds) {
+  std::promise<void> told;
+  const auto session =
+      open({.reconnect = true, .on_lost = [&](const std::string&) { told.set_value(); }});
+  ASSERT_TRUE(session->run(inputs(shareable_, 4)));
+  host_.reset();
+  auto running =
+      std::async(std::launch::async, [&] { return session->run(inputs(shareable_, 4)); });
+  told.get_future().wait();
+  session->interrupt();
+  EXPECT_FALSE(running.get());
 }
 
 }  // namespace

@@ -111,11 +111,12 @@ Result<std::unique_ptr<FrameInference>> FrameInference::open(DevicePtr device,
                       : options.policy == Policy::kThroughput ? cores
                                                               : 1;
   const int threads = options.policy == Policy::kThroughput ? 1 : std::max(1, cores / workers);
-  auto session = open_session(device, manifest,
-                              {.threads = threads,
-                               .concurrent_runs = workers,
-                               .engine_library = options.engine_library,
-                               .provider_library = options.provider_library});
+  const SessionOptions wanted{.threads = threads,
+                              .concurrent_runs = workers,
+                              .engine_library = options.engine_library,
+                              .provider_library = options.provider_library};
+  auto session = options.open_session ? options.open_session(device, manifest, wanted)
+                                      : open_session(device, manifest, wanted);
   if (!session) return where(session.error());
   const auto min_batch = minimum_batch(**session, manifest, options.batch_size);
   if (!min_batch) return where(min_batch.error());

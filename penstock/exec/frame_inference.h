@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 
 #include "penstock/exec/batch_executor.h"
@@ -37,6 +38,10 @@ struct InferenceOptions {
   std::filesystem::path engine_library{};    ///< Empty: the build's default.
   std::filesystem::path provider_library{};  ///< As SessionOptions'.
   Clock* clock = nullptr;                    ///< Default: Clock::system(). Outlives the inference.
+  /// Opens the session instead of open_session(): for one whose engine is elsewhere.
+  std::function<Result<std::shared_ptr<Session>>(const DevicePtr&, const Manifest&,
+                                                 const SessionOptions&)>
+      open_session = nullptr;
 };
 
 /// Thread-safe. Requests are of frames of the opened device, and share their ownership until their
