@@ -23,6 +23,19 @@ constexpr Nanoseconds kIdle = std::chrono::seconds(30);
 
 Deadline in(Nanoseconds time) { return Deadline::after(Clock::system(), time); }
 
+/// What a client is told of a model, if that fits into a message.
+Result<ControlMessage> description(const BurstModel& model, std::uint32_t id) {
+  ControlMessage message{.id = id,
+                         .body = ConfiguredMessage{.status = ErrorStatus::kNone,
+                                                   .message = {},
+                                                   .artefact_hash = model.artefact_hash(),
+                                                   .generation = 1,
+                                                   .inputs = model.inputs(),
+                                                   .outputs = model.outputs()}};
+  if (auto encoded = encode(message); !encoded) return std::unexpected(std::move(encoded).error());
+  return message;
+}
+
 }  // namespace
 
 /// getMemories as a message to the client and the wait for its answer.
@@ -76,20 +89,22 @@ class BurstConnection::Callback final : public BurstCallback {
 };
 
 BurstConnection::BurstConnection(FdSocket socket, Host host)
-    : socket_(std::move(socket)),
+    : socket_(std::make_shared<const FdSocket>(std::move(socket))),
       host_(std::move(host)),
+      client_lifeline_(std::make_shared<Lifeline>(
+          [socket = socket_] { ::shutdown(socket->fd(), SHUT_RD); })),
       callback_(std::make_shared<Callback>(*this)) {}
 
 BurstConnection::~BurstConnection() = default;
 
 bool BurstConnection::send(const ControlMessage& message) {
   const std::lock_guard lock(send_mutex_);
-  return send_control(socket_, message, in(kSendLimit)).has_value();
+  return send_control(*socket_, message, in(kSendLimit)).has_value();
 }
 
 void BurstConnection::run() {
   bool goes_on = false;
-  if (auto first = receive_control(socket_, in(host_.configure_limit))) {
+  if (auto first = receive_control(*socket_, in(host_.configure_limit))) {
     if (const auto* wanted = std::get_if<DescribeMessage>(&first->body)) {
       goes_on = describe(*wanted, first->id);
     } else if (auto* configuration = std::get_if<ConfigureMessage>(&first->body)) {
@@ -99,7 +114,7 @@ void BurstConnection::run() {
     log("burst").warn("a client was given up: {}", first.error().message());
   }
   while (goes_on) {
-    auto message = receive_control(socket_, in(kIdle));
+    auto message = receive_control(*socket_, in(kIdle));
     if (message) {
       goes_on = handle(std::move(*message));
     } else if (message.error().kind() != ErrorKind::kDeadline) {
@@ -109,6 +124,9 @@ void BurstConnection::run() {
       goes_on = false;
     }
   }
+  if (!client_lifeline_->check()) {
+    send({.id = 0, .body = ClosingMessage{"the service has ended this burst"}});
+  }
   // Nothing can be answered any more: executions that wait for memories, and waits at the queues.
   lifeline_->cut(Lifeline::Cause::kPeerGone);
   callback_->leave();
@@ -116,7 +134,7 @@ void BurstConnection::run() {
   watched_ = {};
   context_.reset();
   model_.reset();
-  ::shutdown(socket_.fd(), SHUT_RDWR);
+  ::shutdown(socket_->fd(), SHUT_RDWR);
 }
 
 bool BurstConnection::refuse(std::uint32_t id, ErrorStatus status, std::string why) {
@@ -134,13 +152,9 @@ bool BurstConnection::describe(const DescribeMessage& message, std::uint32_t id)
     return refuse(id, ErrorStatus::kInvalidArgument,
                   str_format("no model '{}' is served here", message.model));
   }
-  send({.id = id,
-        .body = ConfiguredMessage{.status = ErrorStatus::kNone,
-                                  .message = {},
-                                  .artefact_hash = model->artefact_hash(),
-                                  .generation = 1,
-                                  .inputs = model->inputs(),
-                                  .outputs = model->outputs()}});
+  const auto described = description(*model, id);
+  if (!described) return refuse(id, ErrorStatus::kGeneralFailure, described.error().message());
+  send(*described);
   return false;
 }
 
@@ -153,9 +167,11 @@ bool BurstConnection::configure(ConfigureMessage message, std::uint32_t id) {
   if (!host_.may_have_a_burst) {
     return refuse(id, ErrorStatus::kResourceExhaustedTransient, "there are too many clients");
   }
-  auto pidfd = peer_pidfd(socket_);
+  const auto described = description(*model_, id);
+  if (!described) return refuse(id, ErrorStatus::kGeneralFailure, described.error().message());
+  auto pidfd = peer_pidfd(*socket_);
   if (!pidfd) return refuse(id, ErrorStatus::kGeneralFailure, pidfd.error().message());
-  auto watched = host_.watch->add(socket_.fd(), std::move(*pidfd), lifeline_);
+  auto watched = host_.watch->add(socket_->fd(), std::move(*pidfd), lifeline_);
   if (!watched) {
     return refuse(id, ErrorStatus::kResourceExhaustedTransient, watched.error().message());
   }
@@ -163,7 +179,7 @@ bool BurstConnection::configure(ConfigureMessage message, std::uint32_t id) {
   auto configured = model_->configure_burst({.callback = callback_,
                                              .requests = std::move(message.requests),
                                              .results = std::move(message.results),
-                                             .client_lifeline = nullptr,
+                                             .client_lifeline = client_lifeline_,
                                              .service_lifeline = lifeline_,
                                              .poll_window = message.poll_window,
                                              .execution_limit = message.execution_limit});
@@ -175,13 +191,7 @@ bool BurstConnection::configure(ConfigureMessage message, std::uint32_t id) {
   }
   context_ = std::move(configured.context);
   is_configured_ = true;
-  return send({.id = id,
-               .body = ConfiguredMessage{.status = ErrorStatus::kNone,
-                                         .message = {},
-                                         .artefact_hash = model_->artefact_hash(),
-                                         .generation = 1,
-                                         .inputs = model_->inputs(),
-                                         .outputs = model_->outputs()}});
+  return send(*described);
 }
 
 bool BurstConnection::handle(ControlMessage message) {
@@ -223,7 +233,7 @@ bool BurstConnection::execute(ExecuteMessage message, std::uint32_t id) {
       // Before the answer: who has it may ask again.
       executes_ = false;
       if (!answer || !send({.id = id, .body = ExecutedMessage{std::move(*answer)}})) {
-        ::shutdown(socket_.fd(), SHUT_RDWR);
+        ::shutdown(socket_->fd(), SHUT_RDWR);
       }
     });
   } catch (const std::system_error&) {
@@ -233,9 +243,13 @@ bool BurstConnection::execute(ExecuteMessage message, std::uint32_t id) {
 }
 
 void BurstConnection::close(const std::string& reason) {
-  send({.id = 0, .body = ClosingMessage{reason}});
+  // Whoever is being sent to does not take what he gets.
+  if (const std::unique_lock lock(send_mutex_, std::try_to_lock); lock) {
+    static_cast<void>(
+        send_control(*socket_, {.id = 0, .body = ClosingMessage{reason}}, in(Nanoseconds(0))));
+  }
   // What has been sent stays readable for the client.
-  ::shutdown(socket_.fd(), SHUT_RD);
+  ::shutdown(socket_->fd(), SHUT_RD);
 }
 
 }  // namespace penstock

@@ -38,7 +38,8 @@ class BurstConnection {
   /// Until the client goes, breaks the protocol, or close().
   void run();
   bool is_configured() const { return is_configured_; }
-  /// From any thread: says why, and ends run() once the execution in flight is over.
+  /// From any thread: says why, unless the client is slow to take it, and ends run() once the
+  /// execution in flight is over. Does not wait.
   void close(const std::string& reason);
 
  private:
@@ -52,9 +53,11 @@ class BurstConnection {
   bool execute(ExecuteMessage message, std::uint32_t id);
   bool send(const ControlMessage& message);
 
-  const FdSocket socket_;
+  const std::shared_ptr<const FdSocket> socket_;
   const Host host_;
   const std::shared_ptr<Lifeline> lifeline_ = std::make_shared<Lifeline>();
+  /// What the model has of the client: cut when the burst answers no more, which ends run().
+  const std::shared_ptr<Lifeline> client_lifeline_;
   const std::shared_ptr<Callback> callback_;
   std::mutex send_mutex_;
   PeerWatch::Watched watched_;

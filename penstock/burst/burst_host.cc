@@ -4,13 +4,11 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -18,53 +16,15 @@
 #include "penstock/base/log.h"
 #include "penstock/base/str_format.h"
 #include "penstock/burst/burst_connection.h"
-#include "penstock/burst/unix_address.h"
 
 namespace penstock {
 namespace {
 
 std::unexpected<Error> failed(const std::filesystem::path& path, const char* what, int error) {
-  ErrorKind kind = ErrorKind::kIo;
-  if (error == EACCES || error == EPERM || error == EROFS) kind = ErrorKind::kPermission;
-  if (error == ENOENT || error == ENOTDIR) kind = ErrorKind::kNotFound;
-  if (error == EMFILE || error == ENFILE || error == ENOMEM) kind = ErrorKind::kExhausted;
-  return fail(kind, str_format("burst socket {}: {}: {}", path.string(), what,
-                               std::generic_category().message(error)));
-}
-
-/// Whether a file at `path` is in the way: a dead server's socket is taken away.
-Result<void> make_way(const std::filesystem::path& path, const UnixAddress& address) {
-  struct stat info{};
-  if (::lstat(path.c_str(), &info) != 0) {
-    return errno == ENOENT ? Result<void>() : failed(path, "looking at it", errno);
-  }
-  if (!S_ISSOCK(info.st_mode)) {
-    return fail(ErrorKind::kInvalidArgument,
-                str_format("burst socket {}: something else has this name", path.string()));
-  }
-  const UniqueFd probe(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!probe.is_valid()) return failed(path, "socket", errno);
-  if (::connect(probe.get(), address.get(), address.size()) == 0 || errno != ECONNREFUSED) {
-    return fail(ErrorKind::kInvalidArgument,
-                str_format("burst socket {}: a server listens there", path.string()));
-  }
-  if (::unlink(path.c_str()) != 0 && errno != ENOENT) return failed(path, "taking it away", errno);
-  return {};
-}
-
-Result<UniqueFd> listen_at(const std::filesystem::path& path) {
-  const auto address = UnixAddress::of(path);
-  if (!address) return std::unexpected(address.error());
-  PENSTOCK_TRY(make_way(path, *address));
-  UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket.is_valid()) return failed(path, "socket", errno);
-  // The file gets the socket's mode: it is never there with another one.
-  if (::fchmod(socket.get(), 0600) != 0) return failed(path, "its mode", errno);
-  if (::bind(socket.get(), address->get(), address->size()) != 0) {
-    return failed(path, "bind", errno);
-  }
-  if (::listen(socket.get(), 64) != 0) return failed(path, "listen", errno);
-  return socket;
+  const bool exhausted = error == EMFILE || error == ENFILE || error == ENOMEM || error == EAGAIN;
+  return fail(exhausted ? ErrorKind::kExhausted : ErrorKind::kIo,
+              str_format("burst socket {}: {}: {}", path.string(), what,
+                         std::generic_category().message(error)));
 }
 
 }  // namespace
@@ -106,13 +66,13 @@ class BurstHost::Connection {
 
 Result<std::unique_ptr<BurstHost>> BurstHost::listen(const std::filesystem::path& path,
                                                      Models models, BurstHostOptions options) {
-  auto socket = listen_at(path);
+  auto socket = SocketFile::listen(path);
   if (!socket) return std::unexpected(std::move(socket).error());
   UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.is_valid()) return failed(path, "eventfd", errno);
   auto watch = PeerWatch::create();
   if (!watch) return std::unexpected(std::move(watch).error());
-  std::unique_ptr<BurstHost> host(new BurstHost(path, std::move(models), std::move(options),
+  std::unique_ptr<BurstHost> host(new BurstHost(std::move(models), std::move(options),
                                                 std::move(*socket), std::move(wake),
                                                 std::move(*watch)));
   try {
@@ -123,10 +83,9 @@ Result<std::unique_ptr<BurstHost>> BurstHost::listen(const std::filesystem::path
   return host;
 }
 
-BurstHost::BurstHost(std::filesystem::path path, Models models, BurstHostOptions options,
-                     UniqueFd listening, UniqueFd wake, std::unique_ptr<PeerWatch> watch)
-    : path_(std::move(path)),
-      models_(std::move(models)),
+BurstHost::BurstHost(Models models, BurstHostOptions options, SocketFile listening,
+                     UniqueFd wake, std::unique_ptr<PeerWatch> watch)
+    : models_(std::move(models)),
       options_(std::move(options)),
       listening_(std::move(listening)),
       wake_(std::move(wake)),
@@ -137,12 +96,20 @@ BurstHost::~BurstHost() { stop(); }
 void BurstHost::stop() {
   if (stops_.exchange(true)) return;
   // First, so that nobody finds a name that nobody listens at any more.
-  ::unlink(path_.c_str());
-  connection_ended();
+  listening_.remove_name();
+  wake();
   if (thread_.joinable()) thread_.join();
   {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     for (const auto& connection : connections_) connection->close("the server stops");
+    const auto all_ended = [&] {
+      return std::ranges::all_of(connections_, [](const auto& one) { return one->has_ended(); });
+    };
+    const TimePoint until = Clock::system().now() + options_.drain_limit;
+    if (!ended_.wait_until(lock, until, all_ended) && options_.on_overtime) {
+      lock.unlock();
+      options_.on_overtime();
+    }
   }
   reap(true);
 }
@@ -159,6 +126,15 @@ std::shared_ptr<BurstModel> BurstHost::find(const std::string& name) const {
 }
 
 void BurstHost::connection_ended() {
+  {
+    // Whoever waits has looked before, or will be woken.
+    const std::lock_guard lock(mutex_);
+  }
+  ended_.notify_all();
+  wake();
+}
+
+void BurstHost::wake() {
   const std::uint64_t one = 1;
   while (::write(wake_.get(), &one, sizeof one) < 0 && errno == EINTR) {
   }
@@ -166,7 +142,7 @@ void BurstHost::connection_ended() {
 
 void BurstHost::run() {
   std::array<pollfd, 2> wanted{};
-  wanted[0] = {.fd = listening_.get(), .events = POLLIN, .revents = 0};
+  wanted[0] = {.fd = listening_.fd(), .events = POLLIN, .revents = 0};
   wanted[1] = {.fd = wake_.get(), .events = POLLIN, .revents = 0};
   const auto tick = std::chrono::ceil<std::chrono::milliseconds>(options_.tick).count();
   while (!stops_) {
@@ -183,7 +159,7 @@ void BurstHost::run() {
 }
 
 void BurstHost::accept_one() {
-  UniqueFd accepted(::accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  UniqueFd accepted(::accept4(listening_.fd(), nullptr, nullptr, SOCK_CLOEXEC));
   if (!accepted.is_valid()) {
     if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
       // The newcomer waits in the queue: looked at again when a connection ends, at a tick at the

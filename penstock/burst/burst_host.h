@@ -29,6 +29,7 @@
 #include "penstock/burst/burst_metrics.h"
 #include "penstock/burst/burst_model.h"
 #include "penstock/burst/peer_watch.h"
+#include "penstock/burst/socket_file.h"
 
 namespace penstock {
 
@@ -40,6 +41,10 @@ struct BurstHostOptions {
   /// Called by the accepting thread about once in that time: for letting idle models go.
   Nanoseconds tick = std::chrono::seconds(1);
   std::function<void()> on_tick = nullptr;
+  /// stop() waits so long for executions in flight, then calls on_overtime, for what can make them
+  /// end (SessionModel::interrupt), and waits on.
+  Nanoseconds drain_limit = std::chrono::seconds(3);
+  std::function<void()> on_overtime = nullptr;
   std::shared_ptr<BurstMetrics> metrics = nullptr;
 };
 
@@ -47,8 +52,7 @@ class BurstHost {
  public:
   using Models = std::map<std::string, std::shared_ptr<BurstModel>>;
 
-  /// A socket file that a dead server left is replaced; one that somebody listens at, or another
-  /// kind of file, is kInvalidArgument. kPermission, kNotFound (its folder), kExhausted.
+  /// As SocketFile::listen; kExhausted when there is no thread or descriptor.
   static Result<std::unique_ptr<BurstHost>> listen(const std::filesystem::path& path, Models models,
                                                    BurstHostOptions options = {});
   ~BurstHost();
@@ -64,21 +68,22 @@ class BurstHost {
  private:
   class Connection;
 
-  BurstHost(std::filesystem::path path, Models models, BurstHostOptions options, UniqueFd listening,
-            UniqueFd wake, std::unique_ptr<PeerWatch> watch);
+  BurstHost(Models models, BurstHostOptions options, SocketFile listening, UniqueFd wake,
+            std::unique_ptr<PeerWatch> watch);
   void run();
   void accept_one();
   void reap(bool all);
   void connection_ended();
+  void wake();
   std::shared_ptr<BurstModel> find(const std::string& name) const;
 
-  const std::filesystem::path path_;
   const Models models_;
   const BurstHostOptions options_;
-  const UniqueFd listening_;
+  SocketFile listening_;
   const UniqueFd wake_;
   const std::unique_ptr<PeerWatch> watch_;
   mutable std::mutex mutex_;
+  std::condition_variable ended_;
   std::list<std::unique_ptr<Connection>> connections_;
   std::atomic<bool> stops_{false};
   std::thread thread_;

@@ -74,6 +74,25 @@ std::uint64_t microseconds(Nanoseconds time) {
   return static_cast<std::uint64_t>(time.count()) / 1000;
 }
 
+/// With times where they were asked for and there is a result to have them.
+BurstResult timed(BurstResult result, MeasureTiming measure, Nanoseconds in_driver) {
+  result = sanitised(std::move(result));
+  if (measure != MeasureTiming::kOn || result.status != ErrorStatus::kNone) {
+    result.timing = {};
+    return result;
+  }
+  result.timing.time_in_driver = microseconds(in_driver);
+  if (result.timing.time_on_device != kNoTiming) {
+    result.timing.time_on_device =
+        std::min(result.timing.time_on_device, result.timing.time_in_driver);
+  }
+  return result;
+}
+
+bool is_clients_fault(QueueError error) {
+  return error == QueueError::kFull || error == QueueError::kCorrupt;
+}
+
 }  // namespace
 
 /// What the burst's thread and its context share, so that a context can go first.
@@ -83,6 +102,7 @@ class BurstServer::Burst {
         BurstServerOptions options, Requests::Reader requests, Results::Writer results)
       : callback_(std::move(configuration.callback)),
         lifeline_(std::move(configuration.service_lifeline)),
+        client_lifeline_(std::move(configuration.client_lifeline)),
         limit_(configuration.execution_limit > Nanoseconds(0)
                    ? std::min(configuration.execution_limit, options.execution_limit)
                    : options.execution_limit),
@@ -106,6 +126,8 @@ class BurstServer::Burst {
   /// Under execution_. Fetches what is missing, then executes.
   BurstResult execute(const BurstRequest& request, Deadline deadline);
   ErrorStatus fetch(const std::vector<std::int32_t>& slots);
+  ErrorStatus fetch_some(std::span<const std::int32_t> slots, Deadline deadline);
+  ErrorStatus keep(std::span<const std::int32_t> slots, std::vector<BurstMemory> memories);
   /// Takes out what was freed meanwhile. Without execution_.
   void release_freed();
   /// Within it; whether there was something.
@@ -113,6 +135,7 @@ class BurstServer::Burst {
 
   const std::shared_ptr<BurstCallback> callback_;
   const std::shared_ptr<Lifeline> lifeline_;
+  const std::shared_ptr<Lifeline> client_lifeline_;  // Null where the client needs no word.
   const Nanoseconds limit_;
   PollBudget budget_;
   const std::unique_ptr<BurstExecutor> executor_;
@@ -123,7 +146,7 @@ class BurstServer::Burst {
 
   std::mutex execution_;  // Whoever uses executor_.
   std::mutex slots_mutex_;
-  std::set<std::int32_t> known_;  // Cached; no others can be freed.
+  std::set<std::int32_t> known_;  // Cached or being fetched; no others can be freed.
   std::vector<std::int32_t> freed_;
 
  public:
@@ -134,10 +157,13 @@ void BurstServer::Burst::run() {
   while (true) {
     const auto served = serve_one();
     if (served || served.error() == QueueError::kDeadline) continue;
+    const bool is_theirs = is_clients_fault(served.error());
+    if (is_theirs) log("burst").warn("a burst ends: its client broke the protocol of the queues");
+    lifeline_->cut(is_theirs ? Lifeline::Cause::kCorrupt : Lifeline::Cause::kStopped);
     break;
   }
   // Whatever ended it: nobody answers any more.
-  lifeline_->cut(Lifeline::Cause::kStopped);
+  if (client_lifeline_ != nullptr) client_lifeline_->cut(Lifeline::Cause::kPeerGone);
 }
 
 Result<void, QueueError> BurstServer::Burst::serve_one() {
@@ -180,16 +206,7 @@ Result<void, QueueError> BurstServer::Burst::answer_malformed(const PacketError&
 
 Result<void, QueueError> BurstServer::Burst::answer(BurstResult result, MeasureTiming measure,
                                                     TimePoint taken) {
-  result = sanitised(std::move(result));
-  if (measure == MeasureTiming::kOn && result.status == ErrorStatus::kNone) {
-    result.timing.time_in_driver = microseconds(now() - taken);
-    if (result.timing.time_on_device != kNoTiming) {
-      result.timing.time_on_device =
-          std::min(result.timing.time_on_device, result.timing.time_in_driver);
-    }
-  } else {
-    result.timing = {};
-  }
+  result = timed(std::move(result), measure, now() - taken);
   auto packet = serialise(result);
   if (packet.size() > kBurstChannelLength) {
     result = failure();
@@ -227,17 +244,46 @@ ErrorStatus BurstServer::Burst::fetch(const std::vector<std::int32_t>& slots) {
   const std::span<const std::int32_t> all(slots);
   for (std::size_t from = 0; from < all.size(); from += kMaxSlotsAtOnce) {
     const auto some = all.subspan(from, std::min(kMaxSlotsAtOnce, all.size() - from));
-    auto came = callback_->get_memories(some, deadline);
-    if (came.status != ErrorStatus::kNone) return came.status;
-    if (came.memories.size() != some.size()) return ErrorStatus::kGeneralFailure;
-    // What the client has freed before it answered makes room.
-    remove_freed();
-    for (std::size_t i = 0; i < some.size(); ++i) {
-      const ErrorStatus added = executor_->add(some[i], std::move(came.memories[i]));
-      if (added != ErrorStatus::kNone) return added;
-      const std::lock_guard lock(slots_mutex_);
-      known_.insert(some[i]);
-    }
+    const ErrorStatus status = fetch_some(some, deadline);
+    if (status != ErrorStatus::kNone) return status;
+  }
+  return ErrorStatus::kNone;
+}
+
+ErrorStatus BurstServer::Burst::fetch_some(std::span<const std::int32_t> slots,
+                                           Deadline deadline) {
+  {
+    // Before they are asked for: a client may free a slot as soon as it has answered.
+    const std::lock_guard lock(slots_mutex_);
+    known_.insert(slots.begin(), slots.end());
+  }
+  auto came = callback_->get_memories(slots, deadline);
+  ErrorStatus status = came.status;
+  if (status == ErrorStatus::kNone && came.memories.size() != slots.size()) {
+    status = ErrorStatus::kGeneralFailure;
+  }
+  // What the client has freed before it answered makes room.
+  remove_freed();
+  if (status == ErrorStatus::kNone) status = keep(slots, std::move(came.memories));
+  const std::lock_guard lock(slots_mutex_);
+  for (const std::int32_t slot : slots) {
+    const bool is_cached = executor_->is_cached(slot);
+    if (!is_cached) known_.erase(slot);
+    // Freed since it was asked for, and maybe before there was anything to remove.
+    if (is_cached && !known_.contains(slot)) freed_.push_back(slot);
+  }
+  return status;
+}
+
+ErrorStatus BurstServer::Burst::keep(std::span<const std::int32_t> slots,
+                                     std::vector<BurstMemory> memories) {
+  {
+    const std::lock_guard lock(slots_mutex_);
+    if (known_.size() > kMaxSlots) return ErrorStatus::kResourceExhaustedTransient;
+  }
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const ErrorStatus added = executor_->add(slots[i], std::move(memories[i]));
+    if (added != ErrorStatus::kNone) return added;
   }
   return ErrorStatus::kNone;
 }
@@ -283,12 +329,7 @@ BurstResult BurstServer::Burst::execute_directly(const BurstRequest& request, De
     options_.metrics->count(result.status);
     options_.metrics->execution.record(now() - taken);
   }
-  if (request.measure == MeasureTiming::kOn && result.status == ErrorStatus::kNone) {
-    result.timing.time_in_driver = microseconds(now() - taken);
-  } else {
-    result.timing = {};
-  }
-  return sanitised(std::move(result));
+  return timed(std::move(result), request.measure, now() - taken);
 }
 
 ConfiguredBurst BurstServer::create(BurstConfiguration configuration,

@@ -11,6 +11,7 @@
 // every request.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -42,6 +43,9 @@ class SynchronousModel {
 
 class BurstServer final : public BurstContext {
  public:
+  /// Of one burst at a time, whatever the executor would take: kResourceExhaustedTransient.
+  static constexpr std::size_t kMaxSlots = 1024;
+
   /// kInvalidArgument for queues that are not a burst's or have been used, or where something is
   /// missing; kResourceExhaustedTransient when there is no thread or memory.
   static ConfiguredBurst create(BurstConfiguration configuration,

@@ -122,6 +122,11 @@ class RawBurst : public ::testing::Test {
   }
   BurstResult take() {
     auto packet = receive_packet(*results_, soon());
+    if (!packet && packet.error() == QueueError::kPeerGone) {
+      // What a service wrote before it went is there all the same.
+      packet = std::vector<FmqResultDatum>(results_->available().value_or(0));
+      EXPECT_TRUE(results_->read(*packet));
+    }
     EXPECT_TRUE(packet);
     last_.clear();
     if (!packet) return {};

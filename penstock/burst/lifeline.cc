@@ -2,6 +2,7 @@
 #include "penstock/burst/lifeline.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "penstock/burst/futex.h"
 
@@ -22,12 +23,16 @@ std::uint32_t& word_of(std::atomic<std::uint32_t>& state) {
 Lifeline::Lifeline()
     : Lifeline(futex_wait_either_works() ? Sleep::kBothWords : Sleep::kShortSlices) {}
 
+Lifeline::Lifeline(std::function<void()> when_cut)
+    : sleep_(Lifeline().sleep_), when_cut_(std::move(when_cut)) {}
+
 void Lifeline::cut(Cause cause) {
   std::uint32_t none = 0;
-  state_.compare_exchange_strong(none, static_cast<std::uint32_t>(cause),
-                                 std::memory_order_acq_rel);
+  const bool is_first = state_.compare_exchange_strong(none, static_cast<std::uint32_t>(cause),
+                                                       std::memory_order_acq_rel);
   // Who has looked before and is not yet asleep is refused the sleep: state_ is 0 no more.
   futex_wake(word_of(state_), kAnyBit, FutexScope::kProcess);
+  if (is_first && when_cut_) when_cut_();
 }
 
 Result<void, QueueError> Lifeline::check() const {

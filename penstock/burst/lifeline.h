@@ -14,6 +14,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 
 #include "penstock/base/clock.h"
 #include "penstock/base/error.h"
@@ -39,6 +40,8 @@ class Lifeline {
   /// The way that the kernel can do.
   Lifeline();
   explicit Lifeline(Sleep sleep) : sleep_(sleep) {}
+  /// `when_cut` is called once, by the thread that cuts it first. It must not wait.
+  explicit Lifeline(std::function<void()> when_cut);
 
   /// The first cause stays.
   void cut(Cause cause);
@@ -58,6 +61,7 @@ class Lifeline {
  private:
   mutable std::atomic<std::uint32_t> state_{0};  // 0, or a Cause; also a futex word
   const Sleep sleep_;
+  const std::function<void()> when_cut_;
 };
 
 }  // namespace penstock

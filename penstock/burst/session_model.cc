@@ -4,14 +4,31 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
+#include "penstock/base/str_format.h"
 #include "penstock/burst/burst_server.h"
 #include "penstock/burst/session_executor.h"
 
 namespace penstock {
 namespace {
+
+bool same(const Dimension& a, const Dimension& b) {
+  return a.minimum == b.minimum && a.maximum == b.maximum && a.symbol == b.symbol;
+}
+
+bool same(const TensorSpec& a, const TensorSpec& b) {
+  return a.name == b.name && a.type == b.type && a.layout == b.layout &&
+         std::ranges::equal(a.dims, b.dims,
+                            [](const Dimension& x, const Dimension& y) { return same(x, y); });
+}
+
+bool same(const std::vector<TensorSpec>& a, const std::vector<TensorSpec>& b) {
+  return std::ranges::equal(
+      a, b, [](const TensorSpec& x, const TensorSpec& y) { return same(x, y); });
+}
 
 /// A context with something that lives as long.
 template <typename Held>
@@ -68,6 +85,12 @@ Result<std::shared_ptr<Session>> SessionModel::hold() {
   if (session_ == nullptr) {
     auto session = opener_();
     if (!session) return std::unexpected(std::move(session).error());
+    if (!same((*session)->inputs(), inputs_) || !same((*session)->outputs(), outputs_)) {
+      return fail(ErrorKind::kDevice,
+                  str_format("model '{}' was let go of, and has other inputs or outputs now; "
+                             "restart the server",
+                             options_.name));
+    }
     session_ = std::move(*session);
   }
   if (++holds_ == 1) {
@@ -87,6 +110,11 @@ void SessionModel::release() {
   if (--holds_ > 0) return;
   latency_.reset();
   idle_since_ = options_.clock->now();
+}
+
+void SessionModel::interrupt() {
+  const std::lock_guard lock(mutex_);
+  if (session_ != nullptr) session_->interrupt();
 }
 
 bool SessionModel::is_loaded() const {

@@ -61,8 +61,11 @@ class SessionModel final : public BurstModel, public std::enable_shared_from_thi
   const std::vector<TensorSpec>& inputs() const override { return inputs_; }
   const std::vector<TensorSpec>& outputs() const override { return outputs_; }
   const std::string& artefact_hash() const override { return options_.artefact_hash; }
-  /// kDeviceUnavailable when the model can't be loaded again.
+  /// kDeviceUnavailable when the model can't be loaded again, or is another one now.
   ConfiguredBurst configure_burst(BurstConfiguration configuration) override;
+
+  /// Makes executions in flight and all later ones fail. For who stops.
+  void interrupt();
 
   const std::string& name() const { return options_.name; }
   bool is_loaded() const;
