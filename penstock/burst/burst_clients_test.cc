@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A host and clients that are other processes: killed ones and hostile ones (contract Q04, Q05).
+#include <gtest/gtest.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstddef>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <thread>
+
+#include "penstock/base/log.h"
+#include "penstock/burst/testing/burst_fixture.h"
+
+namespace penstock {
+namespace {
+
+using testing::Way;
+
+/// Killed and waited for at the latest when this goes.
+class BurstPeer {
+ public:
+  BurstPeer(const std::filesystem::path& socket, const std::string& what, unsigned seed = 0) {
+    const std::string number = std::to_string(seed);
+    const std::array<const char*, 5> arguments = {PENSTOCK_BURST_PEER, socket.c_str(),
+                                                  what.c_str(), number.c_str(), nullptr};
+    pid_ = ::fork();
+    if (pid_ != 0) return;
+    ::execv(PENSTOCK_BURST_PEER, const_cast<char* const*>(arguments.data()));
+    ::_exit(127);
+  }
+  ~BurstPeer() {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    wait();
+  }
+  BurstPeer(const BurstPeer&) = delete;
+  BurstPeer& operator=(const BurstPeer&) = delete;
+
+  void kill() const { ::kill(pid_, SIGKILL); }
+  int wait() {
+    ::waitpid(pid_, &status_, 0);
+    pid_ = -1;
+    return status_;
+  }
+  bool has_ended() {
+    if (pid_ <= 0 || ::waitpid(pid_, &status_, WNOHANG) != pid_) return pid_ <= 0;
+    pid_ = -1;
+    return true;
+  }
+  int status() const { return status_; }
+
+ private:
+  pid_t pid_ = -1;
+  int status_ = 0;
+};
+
+/// What a process has of others.
+struct Held {
+  std::ptrdiff_t files = 0, mappings = 0;
+  bool operator==(const Held&) const = default;
+
+  static Held now() {
+    Held held;
+    const std::filesystem::directory_iterator files("/proc/self/fd");
+    held.files = std::distance(begin(files), end(files));
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) {
+      if (line.find("memfd:") != std::string::npos) ++held.mappings;
+    }
+    return held;
+  }
+};
+std::ostream& operator<<(std::ostream& out, const Held& held) {
+  return out << held.files << " files, " << held.mappings << " mappings";
+}
+
+class BurstProcesses : public testing::BurstTest {
+ protected:
+  void SetUp() override {
+    set_log_level("off");  // Every broken rule is told.
+    serve({.total_quota = quota_});
+  }
+  void TearDown() override {
+    BurstTest::TearDown();
+    set_log_level("warn");
+  }
+  std::shared_ptr<BurstQuota> quota_ = BurstQuota::create({});
+};
+using Q04_Process = BurstProcesses;
+using Q05_Process = BurstProcesses;
+INSTANTIATE_TEST_SUITE_P(Burst, Q04_Process, ::testing::Values(Way::kSocket), testing::name_of);
+INSTANTIATE_TEST_SUITE_P(Burst, Q05_Process, ::testing::Values(Way::kSocket), testing::name_of);
+
+TEST_P(Q05_Process, GivenAClientThatIsKilled_WhenItExecutes_ThenTheServerHoldsNothingOfIt) {
+  const Held before = Held::now();
+  for (int round = 0; round < 5; ++round) {
+    const auto served = metrics_->by_status.at(0).load();
+    BurstPeer peer(socket(), "execute");
+    while (metrics_->by_status.at(0) < served + 20 && !peer.has_ended()) std::this_thread::yield();
+    ASSERT_FALSE(peer.has_ended());
+    EXPECT_EQ(host_->clients(), 1u);
+    EXPECT_EQ(quota_->slots(), 3u);
+    EXPECT_EQ(Held::now().mappings, before.mappings + 5) << "two queues and three memories";
+    peer.kill();
+    peer.wait();
+    while (host_->clients() > 0) std::this_thread::yield();
+  }
+  EXPECT_EQ(Held::now(), before);
+  EXPECT_EQ(quota_->slots(), 0u);
+  EXPECT_EQ(quota_->bytes(), 0u);
+  EXPECT_EQ(model_->holds(), 0);
+}
+
+TEST_P(Q04_Process, GivenClientsThatScribble_WhenOthersAreServed_ThenTheseSeeNothingOfIt) {
+  const Held before = Held::now();
+  {
+    BurstPeer first(socket(), "scribble", 1), second(socket(), "scribble", 2);
+    const auto execution = this->execution(100);
+    bool ends = false;
+    int rounds = 0;
+    while (!ends) {
+      ends = first.has_ended() && second.has_ended();
+      std::memset(out_->bytes().data(), 0, 464);
+      const auto done = client().execute(execution);
+      ASSERT_TRUE(done) << done.error().message;
+      ASSERT_EQ(done->result.status, ErrorStatus::kNone);
+      ASSERT_EQ(twice(99), 200);
+      ASSERT_EQ(sum(), 42);
+      ++rounds;
+    }
+    EXPECT_EQ(first.status(), 0);
+    EXPECT_EQ(second.status(), 0);
+    EXPECT_GT(rounds, 10);
+  }
+  EXPECT_GT(metrics_->malformed, 0u) << "it was tried";
+  EXPECT_GT(metrics_->by_status.at(4), 0u);
+  client_.reset();
+  remote_.reset();
+  values_.reset();
+  places_.reset();
+  out_.reset();
+  while (host_->clients() > 0) std::this_thread::yield();
+  EXPECT_EQ(Held::now(), before);
+  EXPECT_EQ(quota_->slots(), 0u);
+  EXPECT_EQ(quota_->bytes(), 0u);
+  EXPECT_EQ(model_->holds(), 0);
+}
+
+}  // namespace
+}  // namespace penstock
