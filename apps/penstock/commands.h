@@ -15,6 +15,7 @@ using Command = std::function<int()>;
 Command add_run(CLI::App& app);
 Command add_check(CLI::App& app);
 Command add_ctl(CLI::App& app);
+Command add_burst(CLI::App& app);
 Command add_doctor(CLI::App& app);
 Command add_model(CLI::App& app);
 /// The subcommands of `model`; the functions are for add_model to call when they were parsed.

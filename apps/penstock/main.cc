@@ -78,6 +78,7 @@ int run_program(int argc, char** argv) {
   add("run", penstock::add_run);
   add("check", penstock::add_check);
   add("ctl", penstock::add_ctl);
+  add("burst", penstock::add_burst);
   add("doctor", penstock::add_doctor);
   add("model", penstock::add_model);
 
