@@ -7,10 +7,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
-#include <cstdio>
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -58,34 +57,17 @@ struct Named {
   std::string name, model;
 };
 
-/// NAME, or NAME=MODEL where the clients' name is another than the model's.
-Result<std::vector<Named>> names_of(const std::vector<std::string>& flags) {
-  std::map<std::string, std::string> seen;
-  std::vector<Named> all;
-  for (const std::string& flag : flags) {
-    const std::size_t equals = flag.find('=');
-    Named named{.name = flag.substr(0, equals),
-                .model = equals == std::string::npos ? flag : flag.substr(equals + 1)};
-    if (equals == std::string::npos && named.name.find('/') != std::string::npos) {
-      named.name = std::filesystem::path(flag).lexically_normal().filename().string();
-      if (named.name == "manifest.json") {
-        named.name = std::filesystem::absolute(flag).parent_path().filename().string();
-      }
-    }
-    if (named.name.empty() || named.model.empty() || named.name.size() > kMaxModelName) {
-      return fail(ErrorKind::kInvalidArgument,
-                  str_format("--model '{}': NAME or NAME=MODEL, with a name of 1 to {} bytes", flag,
-                             kMaxModelName));
-    }
-    if (!seen.emplace(named.name, flag).second) {
-      return fail(ErrorKind::kInvalidArgument,
-                  str_format("--model '{}': another model is served as '{}'; give one of them "
-                             "another name: --model OTHER={}",
-                             flag, named.name, named.model));
-    }
-    all.push_back(std::move(named));
+/// MODEL, or NAME=MODEL where the clients' name is another than the model's own.
+Result<Named> named_by(const std::string& flag) {
+  const std::size_t equals = flag.find('=');
+  if (equals == std::string::npos) return Named{.name = {}, .model = flag};
+  Named named{.name = flag.substr(0, equals), .model = flag.substr(equals + 1)};
+  if (!named.name.empty() && !named.model.empty() && named.name.size() <= kMaxModelName) {
+    return named;
   }
-  return all;
+  return fail(
+      ErrorKind::kInvalidArgument,
+      str_format("--model '{}': NAME=MODEL has a name of 1 to {} bytes", flag, kMaxModelName));
 }
 
 Result<void> make_room_for_files(std::size_t clients) {
@@ -109,10 +91,8 @@ class Service {
   Result<void> load() {
     auto device = open_device(DeviceId{});
     if (!device) return std::unexpected(std::move(device).error());
-    auto names = names_of(flags_.models_to_serve);
-    if (!names) return std::unexpected(std::move(names).error());
-    for (const Named& named : *names) {
-      if (auto loaded = load_one(*device, named); !loaded) return loaded;
+    for (const std::string& flag : flags_.models_to_serve) {
+      if (auto loaded = load_one(*device, flag); !loaded) return loaded;
     }
     return {};
   }
@@ -148,21 +128,30 @@ class Service {
   }
 
  private:
-  Result<void> load_one(const DevicePtr& device, const Named& named) {
-    auto path = find_named_model(named.model, models_folder(flags_.models));
+  Result<void> load_one(const DevicePtr& device, const std::string& flag) {
+    auto named = named_by(flag);
+    if (!named) return std::unexpected(std::move(named).error());
+    auto path = find_named_model(named->model, models_folder(flags_.models));
     if (!path) return std::unexpected(std::move(path).error());
     auto manifest = load_manifest(*path);
     if (!manifest) return std::unexpected(std::move(manifest).error());
+    const std::string name = named->name.empty() ? manifest->name : named->name;
+    for (const auto& other : models_) {
+      if (other->name() != name) continue;
+      return fail(ErrorKind::kInvalidArgument,
+                  str_format("--model '{}': another model is served as '{}'; give it another name: "
+                             "--model NAME={}",
+                             flag, name, named->model));
+    }
     const SessionOptions session{
         .threads = flags_.threads > 0 ? flags_.threads : usable_cores(),
         .concurrent_runs = static_cast<int>(std::min<std::size_t>(flags_.clients, 64)),
         .engine_library = flags_.engine.library,
         .provider_library = flags_.engine.provider_library};
     auto model = SessionModel::create(
-        device, [device, manifest = *manifest, session] {
-          return open_session(device, manifest, session);
-        },
-        {.name = named.name,
+        device,
+        [device, manifest = *manifest, session] { return open_session(device, manifest, session); },
+        {.name = name,
          .artefact_hash = manifest->artefact_sha256,
          .idle_limit = std::chrono::duration_cast<Nanoseconds>(
              std::chrono::duration<double>(flags_.idle_seconds)),
@@ -170,7 +159,7 @@ class Service {
          .metrics = metrics_});
     if (!model) {
       return std::unexpected(
-          std::move(model).error().context(str_format("serving model '{}'", named.name)));
+          std::move(model).error().context(str_format("serving model '{}'", name)));
     }
     models_.push_back(std::move(*model));
     return {};
@@ -211,11 +200,11 @@ Command add_burst(CLI::App& app) {
   CLI::App* burst = app.add_subcommand("burst", "Models for other processes");
   burst->require_subcommand(1);
   auto flags = std::make_shared<ServeFlags>();
-  CLI::App* command = burst->add_subcommand(
-      "serve", "Serve prepared models at a Unix socket; see docs/burst.md");
+  CLI::App* command =
+      burst->add_subcommand("serve", "Serve prepared models at a Unix socket; see docs/burst.md");
   command
       ->add_option("--model", flags->models_to_serve,
-                   "Name, folder or manifest; NAME=MODEL: clients ask for NAME. Again for more")
+                   "Name, folder or manifest; NAME=MODEL: what clients ask for. Again for more")
       ->required();
   command->add_option("--socket", flags->socket, "The socket's file; only your user can use it")
       ->required();
