@@ -31,8 +31,8 @@ class BurstPeer {
  public:
   BurstPeer(const std::filesystem::path& socket, const std::string& what, unsigned seed = 0) {
     const std::string number = std::to_string(seed);
-    const std::array<const char*, 5> arguments = {PENSTOCK_BURST_PEER, socket.c_str(),
-                                                  what.c_str(), number.c_str(), nullptr};
+    const std::array<const char*, 5> arguments = {PENSTOCK_BURST_PEER, socket.c_str(), what.c_str(),
+                                                  number.c_str(), nullptr};
     pid_ = ::fork();
     if (pid_ != 0) return;
     ::execv(PENSTOCK_BURST_PEER, const_cast<char* const*>(arguments.data()));

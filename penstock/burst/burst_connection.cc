@@ -91,8 +91,8 @@ class BurstConnection::Callback final : public BurstCallback {
 BurstConnection::BurstConnection(FdSocket socket, Host host)
     : socket_(std::make_shared<const FdSocket>(std::move(socket))),
       host_(std::move(host)),
-      client_lifeline_(std::make_shared<Lifeline>(
-          [socket = socket_] { ::shutdown(socket->fd(), SHUT_RD); })),
+      client_lifeline_(
+          std::make_shared<Lifeline>([socket = socket_] { ::shutdown(socket->fd(), SHUT_RD); })),
       callback_(std::make_shared<Callback>(*this)) {}
 
 BurstConnection::~BurstConnection() = default;

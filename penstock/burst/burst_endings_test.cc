@@ -80,22 +80,19 @@ class EndingBurst : public ::testing::Test {
     ASSERT_TRUE(writer && reader);
     requests_.emplace(std::move(*writer));
     results_.emplace(std::move(*reader));
-    auto configured =
-        BurstServer::create({.callback = callback_,
-                             .requests = std::move(*requests_->describe()),
-                             .results = std::move(*results_->describe()),
-                             .client_lifeline = lifeline_,
-                             .service_lifeline = service_lifeline_},
-                            std::make_unique<SlotExecutor>(slots_));
+    auto configured = BurstServer::create({.callback = callback_,
+                                           .requests = std::move(*requests_->describe()),
+                                           .results = std::move(*results_->describe()),
+                                           .client_lifeline = lifeline_,
+                                           .service_lifeline = service_lifeline_},
+                                          std::make_unique<SlotExecutor>(slots_));
     ASSERT_EQ(configured.status, ErrorStatus::kNone) << configured.message;
     context_ = std::move(configured.context);
     ASSERT_TRUE(requests_->settle() && results_->settle());
   }
   ErrorStatus ask(std::vector<std::int32_t> slots) {
-    const auto packet = serialise(BurstRequest{.inputs = {},
-                                               .outputs = {},
-                                               .slots = std::move(slots),
-                                               .measure = MeasureTiming::kOff});
+    const auto packet = serialise(BurstRequest{
+        .inputs = {}, .outputs = {}, .slots = std::move(slots), .measure = MeasureTiming::kOff});
     EXPECT_TRUE(send_packet<FmqRequestDatum>(*requests_, packet, soon()));
     return take();
   }
@@ -317,13 +314,13 @@ TEST_P(X01_EndingHost, GivenAModelThatCameBackAsAnother_WhenConfigured_ThenItIsU
   };
   int opened = 0;
   ManualClock clock;
-  auto model = SessionModel::create(
-      device_,
-      [&]() -> Result<std::shared_ptr<Session>> {
-        if (++opened == 1) return std::make_shared<testing::SmallSession>();
-        return std::make_shared<OtherSession>();
-      },
-      {.name = "small", .idle_limit = Nanoseconds(1), .clock = &clock});
+  auto model =
+      SessionModel::create(device_,
+                           [&]() -> Result<std::shared_ptr<Session>> {
+                             if (++opened == 1) return std::make_shared<testing::SmallSession>();
+                             return std::make_shared<OtherSession>();
+                           },
+                           {.name = "small", .idle_limit = Nanoseconds(1), .clock = &clock});
   ASSERT_TRUE(model);
   clock.advance(Nanoseconds(2));
   ASSERT_TRUE((*model)->let_go_if_idle());

@@ -83,8 +83,8 @@ Result<std::unique_ptr<BurstHost>> BurstHost::listen(const std::filesystem::path
   return host;
 }
 
-BurstHost::BurstHost(Models models, BurstHostOptions options, SocketFile listening,
-                     UniqueFd wake, std::unique_ptr<PeerWatch> watch)
+BurstHost::BurstHost(Models models, BurstHostOptions options, SocketFile listening, UniqueFd wake,
+                     std::unique_ptr<PeerWatch> watch)
     : models_(std::move(models)),
       options_(std::move(options)),
       listening_(std::move(listening)),

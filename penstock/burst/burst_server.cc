@@ -250,8 +250,7 @@ ErrorStatus BurstServer::Burst::fetch(const std::vector<std::int32_t>& slots) {
   return ErrorStatus::kNone;
 }
 
-ErrorStatus BurstServer::Burst::fetch_some(std::span<const std::int32_t> slots,
-                                           Deadline deadline) {
+ErrorStatus BurstServer::Burst::fetch_some(std::span<const std::int32_t> slots, Deadline deadline) {
   {
     // Before they are asked for: a client may free a slot as soon as it has answered.
     const std::lock_guard lock(slots_mutex_);

@@ -24,8 +24,8 @@ constexpr std::array<std::string_view, 9> kStatusNames = {"none",
                                                           "resource-exhausted-persistent"};
 
 /// Upper bounds in microseconds.
-constexpr std::array<std::int64_t, 14> kBounds = {100,    250,     500,     1'000,   2'500,
-                                                  5'000,  10'000,  25'000,  50'000,  100'000,
+constexpr std::array<std::int64_t, 14> kBounds = {100,     250,       500,       1'000,     2'500,
+                                                  5'000,   10'000,    25'000,    50'000,    100'000,
                                                   250'000, 1'000'000, 5'000'000, 60'000'000};
 
 /// As the value of a label.
@@ -101,8 +101,7 @@ std::string metrics_text(const BurstMetrics& metrics, const BurstQuota& quota,
   text.one("bursts", "gauge", "Bursts that are configured now.", metrics.live_bursts.load());
   text.one("bursts_total", "counter", "Bursts that were configured.", metrics.bursts.load());
   text.one("refused_total", "counter", "Bursts that were refused.", metrics.refused_bursts.load());
-  text.one("malformed_total", "counter", "Packets that were no request.",
-           metrics.malformed.load());
+  text.one("malformed_total", "counter", "Packets that were no request.", metrics.malformed.load());
   text.one("direct_total", "counter", "Requests that came by the socket.", metrics.direct.load());
   text.one("mapped_slots", "gauge", "Memories of clients that are mapped.", quota.slots());
   text.one("mapped_bytes", "gauge", "Their bytes.", quota.bytes());

@@ -26,8 +26,8 @@ bool same(const TensorSpec& a, const TensorSpec& b) {
 }
 
 bool same(const std::vector<TensorSpec>& a, const std::vector<TensorSpec>& b) {
-  return std::ranges::equal(
-      a, b, [](const TensorSpec& x, const TensorSpec& y) { return same(x, y); });
+  return std::ranges::equal(a, b,
+                            [](const TensorSpec& x, const TensorSpec& y) { return same(x, y); });
 }
 
 /// A context with something that lives as long.

@@ -69,8 +69,8 @@ int execute_without_end(const std::string& socket) {
 class RawQueue {
  public:
   explicit RawQueue(QueueDescriptor& queue) : grantors_(queue.grantors) {
-    auto mapping = SharedMapping::map(queue.files.at(0), grantors_.back().offset + 4,
-                                      MapAccess::kReadWrite);
+    auto mapping =
+        SharedMapping::map(queue.files.at(0), grantors_.back().offset + 4, MapAccess::kReadWrite);
     if (!mapping) std::exit(2);
     mapping_ = std::move(*mapping);
   }
@@ -80,8 +80,7 @@ class RawQueue {
   }
   void flag(std::uint32_t value) const {
     std::memcpy(at(QueuePart::kFlag), &value, sizeof value);
-    EventFlag(*reinterpret_cast<std::uint32_t*>(at(QueuePart::kFlag)))
-        .wake(EventFlag::kNotEmpty);
+    EventFlag(*reinterpret_cast<std::uint32_t*>(at(QueuePart::kFlag))).wake(EventFlag::kNotEmpty);
   }
   /// As an honest writer would.
   void write(std::span<const std::byte> packet) {
@@ -175,8 +174,8 @@ class Scribbler {
                          .outputs = {{false, {2, 64, 400}, {}}, {false, {2, 0, 8}, {}}},
                          .slots = {0, 1, 2},
                          .measure = MeasureTiming::kOn};
-    for (RequestArgument* argument : {&request.inputs[0], &request.inputs[1],
-                                      &request.outputs[0], &request.outputs[1]}) {
+    for (RequestArgument* argument :
+         {&request.inputs[0], &request.inputs[1], &request.outputs[0], &request.outputs[1]}) {
       if (!chance(8)) continue;
       argument->location = {.pool = static_cast<std::uint32_t>(up_to(5)),
                             .offset = static_cast<std::uint32_t>(random_()),
@@ -205,8 +204,8 @@ class Scribbler {
       memories_.push_back({std::move(*mapping)});
     }
     if (chance(4)) {
-      static_cast<void>(::fallocate(memory.file.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                                    0, 4096));
+      static_cast<void>(
+          ::fallocate(memory.file.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096));
     }
     return memory;
   }
@@ -258,8 +257,7 @@ int main(int argc, char** argv) {
   const std::string what = argv[2];
   if (what == "execute") return penstock::execute_without_end(argv[1]);
   if (what != "scribble") return 64;
-  penstock::Scribbler scribbler(argv[1],
-                                static_cast<unsigned>(std::strtoul(argv[3], nullptr, 10)));
+  penstock::Scribbler scribbler(argv[1], static_cast<unsigned>(std::strtoul(argv[3], nullptr, 10)));
   for (int i = 0; i < 60; ++i) scribbler.one_burst();
   return 0;
 }
