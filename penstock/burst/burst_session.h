@@ -38,8 +38,9 @@ struct BurstSessionOptions {
   /// The artefact that is expected, as BurstModel::artefact_hash; empty: any.
   std::string artefact_hash{};
   /// After the service is gone: false, every later run fails at once. True, runs wait for it within
-  /// their limit: connecting is tried in a back-off that doubles from first_backoff to last_backoff,
-  /// and a run that was in the service then is done again, as a model has no memory of runs.
+  /// their limit: connecting is tried in a back-off that doubles from first_backoff to
+  /// last_backoff, and a run that was in the service then is done again, as a model has no memory
+  /// of runs.
   bool reconnect = false;
   /// With `reconnect`: told that the service was lost, and what is done. From a thread that runs.
   std::function<void(const std::string&)> on_lost = nullptr;

@@ -112,7 +112,7 @@ TEST_P(X05_Session, GivenWrongInputs_WhenRun_ThenTheMessageNamesThem) {
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().kind(), ErrorKind::kInvalidArgument);
   auto wrong = inputs(shareable_, 4);
-  wrong[1].name = "valeus";
+  wrong[1].name = "value_s";
   const auto missing = session->run(wrong);
   ASSERT_FALSE(missing);
   EXPECT_NE(missing.error().message().find("'values'"), std::string::npos);
