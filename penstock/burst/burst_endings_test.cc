@@ -80,6 +80,9 @@ class EndingBurst : public ::testing::Test {
     ASSERT_TRUE(writer && reader);
     requests_.emplace(std::move(*writer));
     results_.emplace(std::move(*reader));
+  }
+  /// After what the burst's thread will look at has been set.
+  void start() {
     auto configured = BurstServer::create({.callback = callback_,
                                            .requests = std::move(*requests_->describe()),
                                            .results = std::move(*results_->describe()),
@@ -123,12 +126,14 @@ TEST_F(X03_Ending, GivenASlotFreedWhileItIsFetched_WhenTheExecutionEnds_ThenItIs
   callback_->meanwhile = [&](std::span<const std::int32_t> slots) {
     context_->free_memory(slots.front());
   };
+  start();
   EXPECT_EQ(ask({4, 7}), ErrorStatus::kNone) << "it was there for the request that named it";
   context_.reset();
   EXPECT_EQ(*slots_, SlotExecutor::Slots{7});
 }
 
 TEST_F(X03_Ending, GivenMoreSlotsThanABurstMayHave_WhenUsed_ThenItIsSaidAndFreedOnesServeAgain) {
+  start();
   std::vector<std::int32_t> first;
   std::vector<std::int32_t> second;
   for (std::int32_t slot = 0; slot < 512; ++slot) {
@@ -147,17 +152,21 @@ TEST_F(X03_Ending, GivenMoreSlotsThanABurstMayHave_WhenUsed_ThenItIsSaidAndFreed
 }
 
 TEST_F(X03_Ending, GivenAFreeThatComesWithTheMemories_WhenAllPlacesAreTaken_ThenThereIsRoom) {
+  // As over a socket, where nothing orders the queue's request after a FreeMemory sent before it.
+  callback_->meanwhile = [&](std::span<const std::int32_t> slots) {
+    if (slots.front() == 2000) context_->free_memory(0);
+  };
+  start();
   std::vector<std::int32_t> half;
   for (std::int32_t slot = 0; slot < 512; ++slot) half.push_back(slot);
   ASSERT_EQ(ask(half), ErrorStatus::kNone);
   for (std::int32_t& slot : half) slot += 512;
   ASSERT_EQ(ask(half), ErrorStatus::kNone);
-  // As over a socket, where nothing orders the queue's request after a FreeMemory sent before it.
-  callback_->meanwhile = [&](std::span<const std::int32_t>) { context_->free_memory(0); };
   EXPECT_EQ(ask({2000}), ErrorStatus::kNone);
 }
 
 TEST_F(X05_Ending, GivenADeviceThatExaggerates_WhenExecutedDirectly_ThenItIsWithinTheDriversTime) {
+  start();
   const BurstResult result = context_->execute(
       {.inputs = {}, .outputs = {}, .slots = {}, .measure = MeasureTiming::kOn}, soon());
   ASSERT_EQ(result.status, ErrorStatus::kNone);
@@ -166,6 +175,7 @@ TEST_F(X05_Ending, GivenADeviceThatExaggerates_WhenExecutedDirectly_ThenItIsWith
 }
 
 TEST_F(Q04_Ending, GivenMalformedPacketsInARow_WhenAnotherIsNot_ThenItIsServed) {
+  start();
   const std::vector<FmqRequestDatum> nonsense(1);
   for (int i = 0; i < 24; ++i) {
     ASSERT_TRUE(send_packet<FmqRequestDatum>(*requests_, nonsense, soon()));
@@ -175,6 +185,7 @@ TEST_F(Q04_Ending, GivenMalformedPacketsInARow_WhenAnotherIsNot_ThenItIsServed) 
 }
 
 TEST_F(Q04_Ending, GivenAClientThatTakesNoResult_WhenThereIsNoRoom_ThenItsWaitsEndAtOnce) {
+  start();
   const auto request = serialise(BurstRequest{});
   // A result is two datums: there is room for 512.
   for (int i = 0; i < 513; ++i) {
