@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "penstock/base/str_format.h"
@@ -59,10 +60,19 @@ class BurstClient::Slots final : public BurstCallback, public std::enable_shared
     const std::int32_t slot = next_++;
     by_file_.emplace(file.get(), slot);
     by_slot_.emplace(slot, file);
-    file->when_gone([slots = weak_from_this(), raw = file.get()] {
-      if (const auto alive = slots.lock()) alive->forget(raw);
-    });
+    // Once a file, however often it is freed and used again.
+    if (hooked_.insert(file.get()).second) {
+      file->when_gone([slots = weak_from_this(), raw = file.get()] {
+        if (const auto alive = slots.lock()) alive->file_is_gone(raw);
+      });
+    }
     return slot;
+  }
+
+  void file_is_gone(const SharedFile* file) {
+    forget(file);
+    const std::lock_guard lock(mutex_);
+    hooked_.erase(file);
   }
 
   void forget(const SharedFile* file) {
@@ -124,6 +134,7 @@ class BurstClient::Slots final : public BurstCallback, public std::enable_shared
   mutable std::mutex mutex_;
   std::map<const SharedFile*, std::int32_t> by_file_;
   std::map<std::int32_t, std::weak_ptr<SharedFile>> by_slot_;
+  std::set<const SharedFile*> hooked_;  // Files that tell us when they go.
   std::int32_t next_ = 0;
   std::unique_ptr<BurstContext> context_;
 };
@@ -190,9 +201,9 @@ void BurstClient::free_memory(const SharedFile& file) { slots_->forget(&file); }
 
 std::size_t BurstClient::slots() const { return slots_->size(); }
 
-std::unexpected<BurstFailure> BurstClient::corrupt(std::string why) {
+std::unexpected<BurstFailure> BurstClient::corrupt(std::string why, bool was_sent) {
   lifeline_->cut(Lifeline::Cause::kCorrupt);
-  return failed(BurstFault::kCorrupt, true, std::move(why));
+  return failed(BurstFault::kCorrupt, was_sent, std::move(why));
 }
 
 Result<BurstClient::Done, BurstFailure> BurstClient::execute(const Execution& execution) {
@@ -274,7 +285,12 @@ Result<BurstClient::Done, BurstFailure> BurstClient::execute_alone(const Executi
     BurstContext* const context = slots_->context();
     done.result = context->execute(*request, execution.deadline);
     done.was_direct = true;
-    if (!is_alive()) return failed(BurstFault::kGone, true, "the service is gone");
+    if (!is_alive()) {
+      return execution.deadline.passed(*options_.clock)
+                 ? failed(BurstFault::kLate, true, "no result by the deadline; the burst is over")
+                 : failed(BurstFault::kGone, true,
+                          "the service is gone; whether it executed is not known");
+    }
   } else {
     return std::unexpected(std::move(crossed).error());
   }
@@ -297,7 +313,7 @@ Result<BurstResult, BurstFailure> BurstClient::cross(const BurstRequest& request
   }
   const auto waiting = queues_->results.available();
   if (!waiting || *waiting > 0) {
-    return corrupt("a result that nobody asked for");
+    return corrupt("a result that nobody asked for", false);
   }
   const auto sent = send_packet<FmqRequestDatum>(queues_->requests, packet, deadline);
   if (!sent) {
@@ -308,7 +324,8 @@ Result<BurstResult, BurstFailure> BurstClient::cross(const BurstRequest& request
       case QueueError::kDeadline:
         return failed(BurstFault::kInvalid, false, "the deadline had passed");
       default:
-        return corrupt("the request queue is not empty, though its last request was answered");
+        return corrupt("the request queue is not empty, though its last request was answered",
+                       false);
     }
   }
   return take_result(deadline);
@@ -362,7 +379,9 @@ Result<void> BurstClient::check_result(const Execution& execution,
     }
     Shape shape;
     for (std::size_t d = 0; d < dims.size(); ++d) {
-      if (dims[d] != 0 && !specs[i].dims[d].accepts(dims[d])) {
+      // None of something (0) can be where a number is open, or where no result is.
+      const bool may_be_none = result.status != ErrorStatus::kNone || !specs[i].dims[d].is_fixed();
+      if (!(dims[d] == 0 && may_be_none) && !specs[i].dims[d].accepts(dims[d])) {
         return wrong(str_format("dimension {} of output {} is {}", d, i, dims[d]));
       }
       shape.push_back(dims[d]);

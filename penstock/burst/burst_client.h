@@ -120,7 +120,7 @@ class BurstClient {
   bool recover();
   Result<void> check_result(const Execution& execution, const BurstResult& result) const;
   Result<void> settle(const Execution& execution) const;
-  std::unexpected<BurstFailure> corrupt(std::string why);
+  std::unexpected<BurstFailure> corrupt(std::string why, bool was_sent = true);
 
   const std::shared_ptr<BurstModel> model_;
   const Options options_;
