@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "penstock/burst/burst_client.h"
+#include "penstock/burst/datum.h"
 #include "penstock/burst/message_queue.h"
 #include "penstock/burst/packet_channel.h"
 #include "penstock/burst/result_packet.h"
