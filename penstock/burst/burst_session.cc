@@ -109,6 +109,7 @@ class BurstSession::Lanes {
   }
   Result<void> connect(Lane& lane);
   Result<Lane*> take_lane(Deadline deadline);
+  Result<void> connect_anew(Lane& lane);
   Result<void> open_again(Lane& lane);
   void back_off();
   bool await_server(const Error& error, Deadline deadline);
@@ -129,9 +130,11 @@ class BurstSession::Lanes {
   std::vector<TensorSpec> inputs_;
   std::vector<TensorSpec> outputs_;
 
+  std::mutex connecting_;  // Before mutex_. Whoever uses model_.
+  std::shared_ptr<BurstModel> model_;
+
   std::mutex mutex_;
   std::condition_variable free_;
-  std::shared_ptr<BurstModel> model_;
   std::mt19937 random_;
   std::vector<Lane> lanes_;
   std::size_t waiting_ = 0;
@@ -171,7 +174,11 @@ Result<void> BurstSession::Lanes::connect(Lane& lane) {
                                              .execution_limit = options_.run_limit,
                                              .clock = clock_});
   if (!client) return failed(client.error().kind(), client.error().message());
-  lane.client = std::move(*client);
+  std::shared_ptr<BurstClient> old;  // Goes without the lock: it joins its threads.
+  {
+    const std::lock_guard lock(mutex_);
+    old = std::exchange(lane.client, std::move(*client));
+  }
   lane.pool = std::make_shared<OutputPool>(budget_);
   lane.room.clear();
   for (const TensorSpec& spec : outputs_)
@@ -204,37 +211,52 @@ Result<BurstSession::Lanes::Lane*> BurstSession::Lanes::take_lane(Deadline deadl
   }
   if (is_interrupted_) return failed(ErrorKind::kCancelled, "the session was interrupted");
   Lane& lane = *find();
-  if (lane.client != nullptr && lane.client->is_alive()) {
-    lane.is_taken = true;
-    return &lane;
-  }
-  // Under the lock: one at a time tries, and others fail or use a burst that lives.
+  lane.is_taken = true;
+  if (lane.client != nullptr && lane.client->is_alive()) return &lane;
+  // A server that accepts and says nothing takes its time: not under the lock, which interrupt()
+  // and other lanes take.
+  lock.unlock();
+  auto connected = connect_anew(lane);
+  if (connected) return &lane;
+  give_back(lane, false);
+  return std::unexpected(std::move(connected).error());
+}
+
+/// Of a lane that the caller has taken, and whose burst is over or has not begun. One at a time.
+Result<void> BurstSession::Lanes::connect_anew(Lane& lane) {
+  const std::lock_guard connecting(connecting_);
   if (lane.client != nullptr) PENSTOCK_TRY(open_again(lane));
   if (auto connected = connect(lane); !connected) {
+    const std::lock_guard lock(mutex_);
     if (is_lost_) back_off();
-    return std::unexpected(std::move(connected).error());
+    return connected;
   }
+  const std::lock_guard lock(mutex_);
+  if (is_interrupted_) lane.client->interrupt();
   if (is_lost_) log("burst").warn("'{}' is there again", burst_.name);
   is_lost_ = false;
   is_told_ = false;
   backoff_ = Nanoseconds(0);
-  lane.is_taken = true;
-  return &lane;
+  return {};
 }
 
-/// Under the lock, of a lane whose burst is over.
 Result<void> BurstSession::Lanes::open_again(Lane& lane) {
   if (!burst_.reconnect) return failed(ErrorKind::kDevice, "the server is gone");
-  is_lost_ = true;
   lane.pool.reset();
-  if (clock_->now() < not_before_) return failed(ErrorKind::kDevice, "the server is gone");
+  {
+    const std::lock_guard lock(mutex_);
+    is_lost_ = true;
+    if (clock_->now() < not_before_) return failed(ErrorKind::kDevice, "the server is gone");
+  }
   auto opened = open();
   if (opened) return {};
+  const std::lock_guard lock(mutex_);
   back_off();
   if (opened.error().kind() == ErrorKind::kInvalidArgument) return opened;
   return failed(ErrorKind::kDevice, "the server is gone: " + opened.error().message());
 }
 
+/// Under the lock.
 void BurstSession::Lanes::back_off() {
   backoff_ = std::clamp(2 * backoff_, burst_.first_backoff, burst_.last_backoff);
   const auto jitter = std::uniform_int_distribution<std::int64_t>(0, backoff_.count() / 2)(random_);

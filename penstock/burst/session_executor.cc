@@ -126,6 +126,12 @@ class Execution {
   Result<void> take_input(std::size_t index, const RequestArgument& argument,
                           const TensorSpec& spec) {
     if (argument.has_no_value) return invalid("input", index, "it has no value");
+    // Before they are told of: a client can name thousands.
+    if (!argument.dimensions.empty() && argument.dimensions.size() != spec.dims.size()) {
+      return invalid(
+          "input", index,
+          str_format("{} dimensions instead of {}", argument.dimensions.size(), spec.dims.size()));
+    }
     auto shape = shape_of(index, argument, spec);
     if (!shape) return std::unexpected(std::move(shape).error());
     const auto size = byte_size(spec.type, *shape);
