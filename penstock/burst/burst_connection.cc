@@ -245,8 +245,9 @@ bool BurstConnection::execute(ExecuteMessage message, std::uint32_t id) {
 void BurstConnection::close(const std::string& reason) {
   // Whoever is being sent to does not take what he gets.
   if (const std::unique_lock lock(send_mutex_, std::try_to_lock); lock) {
-    static_cast<void>(
-        send_control(*socket_, {.id = 0, .body = ClosingMessage{reason}}, in(Nanoseconds(0))));
+    const auto told =
+        send_control(*socket_, {.id = 0, .body = ClosingMessage{reason}}, in(Nanoseconds(0)));
+    if (!told) log("burst").info("a client was not told why: {}", told.error().message());
   }
   // What has been sent stays readable for the client.
   ::shutdown(socket_->fd(), SHUT_RD);

@@ -34,8 +34,8 @@ class BurstServeTest : public testing::Test {
     metrics_ = (folder_ / "burst.prom").string();
   }
   std::vector<std::string> words(std::vector<std::string> more = {}) const {
-    std::vector<std::string> all{"burst", "serve", "--model", "squares=" + model_, "--socket",
-                                 socket_};
+    std::vector<std::string> all{"burst",    "serve", "--model", "squares=" + model_,
+                                 "--socket", socket_};
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
@@ -147,8 +147,9 @@ TEST_F(X04_Serve, GivenAServerThere_WhenAnotherIsStarted_ThenItIsRefusedAndTheFi
 }
 
 TEST_F(X04_Serve, GivenWhatCanNotBeServed_WhenStarted_ThenTheMessageNamesIt) {
-  const auto refused = [&](std::vector<std::string> arguments, int code, const std::string& what) {
-    const Ended ended = run_penstock(std::move(arguments));
+  const auto refused = [](const std::vector<std::string>& arguments, int code,
+                          const std::string& what) {
+    const Ended ended = run_penstock(arguments);
     EXPECT_EQ(ended.code, code) << ended.err;
     EXPECT_NE(ended.err.find(what), std::string::npos) << ended.err;
   };

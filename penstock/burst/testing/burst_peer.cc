@@ -218,7 +218,7 @@ class Scribbler {
       const std::size_t count = chance(12) ? up_to(16) : wanted->slots.size();
       for (std::size_t i = 0; i < count; ++i) memories.memories.push_back(some_memory());
       const auto id = chance(12) ? static_cast<std::uint32_t>(random_()) : message->id;
-      static_cast<void>(send_control(socket, {.id = id, .body = std::move(memories)}, soon()));
+      say(socket, {.id = id, .body = std::move(memories)});
     }
   }
 
@@ -232,14 +232,19 @@ class Scribbler {
       if (packet) message.body = ExecuteMessage{std::move(*packet)};
     }
     if (!chance(24)) {
-      static_cast<void>(send_control(socket, message, soon()));
+      say(socket, message);
       return;
     }
     // As many files as a message can have, and bytes that are none.
     std::vector<std::byte> bytes(1 + up_to(256));
     fill(bytes, 64);
     const std::vector<int> files(up_to(FdSocket::kMaxFiles + 1), socket.fd());
-    static_cast<void>(socket.send(bytes, files, soon()));
+    is_told_ = socket.send(bytes, files, soon()).has_value();
+  }
+
+  /// Whether it arrives is the server's affair.
+  void say(const FdSocket& socket, const ControlMessage& message) {
+    is_told_ = send_control(socket, message, soon()).has_value();
   }
 
   static Deadline soon() { return in(Milliseconds(100)); }
@@ -247,6 +252,7 @@ class Scribbler {
   const std::string path_;
   std::mt19937_64 random_;
   std::vector<Mapped> memories_;
+  bool is_told_ = false;
 };
 
 }  // namespace
