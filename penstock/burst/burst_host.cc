@@ -116,7 +116,7 @@ void BurstHost::stop() {
 
 std::size_t BurstHost::clients() const {
   const std::lock_guard lock(mutex_);
-  return connections_.size();
+  return connections_.size() + leaving_;
 }
 
 std::shared_ptr<BurstModel> BurstHost::find(const std::string& name) const {
@@ -206,8 +206,13 @@ void BurstHost::reap(bool all) {
       if (all || (*it)->has_ended()) ended.splice(ended.end(), connections_, it);
       it = next;
     }
+    leaving_ += ended.size();
   }
+  const std::size_t gone = ended.size();
   ended.clear();  // Joins, without the lock: a connection that ends takes it.
+  // A place is free when all that its client had is gone.
+  const std::lock_guard lock(mutex_);
+  leaving_ -= gone;
 }
 
 }  // namespace penstock

@@ -85,6 +85,7 @@ class BurstHost {
   mutable std::mutex mutex_;
   std::condition_variable ended_;
   std::list<std::unique_ptr<Connection>> connections_;
+  std::size_t leaving_ = 0;  // Out of the list, and not yet joined.
   std::atomic<bool> stops_{false};
   std::thread thread_;
 };

@@ -8,10 +8,12 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -30,8 +32,15 @@ class BurstServeTest : public testing::Test {
     gst_init(nullptr, nullptr);
     folder_ = fresh_folder();
     model_ = square_model(folder_).string();
-    socket_ = (folder_ / "burst").string();
+    // A socket's name has 107 bytes at most, and folders of tests have long ones.
+    std::string short_folder = (std::filesystem::temp_directory_path() / "pen-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(short_folder.data()), nullptr);
+    socket_ = short_folder + "/burst";
     metrics_ = (folder_ / "burst.prom").string();
+  }
+  void TearDown() override {
+    std::error_code ignored;
+    std::filesystem::remove_all(std::filesystem::path(socket_).parent_path(), ignored);
   }
   std::vector<std::string> words(std::vector<std::string> more = {}) const {
     std::vector<std::string> all{"burst",    "serve", "--model", "squares=" + model_,
