@@ -12,7 +12,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -31,6 +30,7 @@ struct Flags {
   std::string model = "nanodet";
   std::string models;
   std::string library;
+  std::string only;
   int rounds = 9;
   int trips = 2000;
   int inferences = 12;
@@ -239,8 +239,11 @@ Result<void> measure_model(const Flags& flags, BenchReport& report) {
 
 int run_all(const Flags& flags) {
   BenchReport report("burst");
-  for (const auto& step : {std::function(measure_trips), std::function(measure_polling),
-                           std::function(measure_model)}) {
+  using Step = Result<void> (*)(const Flags&, BenchReport&);
+  for (const auto& [name, step] : {std::pair<const char*, Step>{"trips", measure_trips},
+                                   {"polling", measure_polling},
+                                   {"model", measure_model}}) {
+    if (!flags.only.empty() && flags.only != name) continue;
     if (const auto done = step(flags, report); !done) {
       std::fprintf(stderr, "bench burst: %s\n", done.error().message().c_str());
       return 1;
@@ -261,6 +264,8 @@ int main(int argc, char** argv) {
   app.add_option("--model", flags.model, "Model name or manifest")->capture_default_str();
   app.add_option("--models", flags.models, "Folder of prepared models");
   app.add_option("--engine-library", flags.library, "The ONNX Runtime library");
+  app.add_option("--only", flags.only, "One part: trips, polling or model")
+      ->check(CLI::IsMember({"trips", "polling", "model"}));
   app.add_option("--rounds", flags.rounds, "Rounds")->check(CLI::Range(1, 1000));
   app.add_option("--trips", flags.trips, "Round trips a measurement")
       ->check(CLI::Range(1, 1000000));

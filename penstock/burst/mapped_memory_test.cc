@@ -39,8 +39,7 @@ class Memory : public ::testing::Test {
                              *quota_);
   }
   std::shared_ptr<BurstQuota> total_ = BurstQuota::create({.slots = 3, .bytes = 10 * kSize});
-  std::shared_ptr<BurstQuota> quota_ =
-      BurstQuota::create({.slots = 2, .bytes = 2 * kSize}, total_);
+  std::shared_ptr<BurstQuota> quota_ = BurstQuota::create({.slots = 2, .bytes = 2 * kSize}, total_);
 };
 
 using Q04_Memory = Memory;
@@ -57,8 +56,8 @@ TEST_F(Q04_Memory, GivenAnInputThatOthersCanStillMapForWriting_WhenMapped_ThenIt
 
 TEST_F(X03_Memory, GivenAnInputThatItsOwnerSealed_WhenMappedTwice_ThenBothSeeIt) {
   const UniqueFd file = owned();
-  auto* const owner = static_cast<char*>(
-      ::mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0));
+  auto* const owner =
+      static_cast<char*>(::mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0));
   ASSERT_NE(owner, MAP_FAILED);
   ASSERT_EQ(::fcntl(file.get(), F_ADD_SEALS, F_SEAL_FUTURE_WRITE), 0);
   const auto one = map(file, MemoryAccess::kRead);
