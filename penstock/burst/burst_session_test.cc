@@ -210,7 +210,6 @@ TEST_P(X05_Session, GivenARunOverItsLimit_WhenItEnds_ThenItIsADeadlineAndAnother
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().kind(), ErrorKind::kDeadline);
   goes_on.count_down();
-  session_->before = nullptr;
   EXPECT_TRUE(session->run(inputs(shareable_, 4)));
 }
 

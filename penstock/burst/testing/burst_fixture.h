@@ -65,7 +65,7 @@ class SmallSession final : public Session {
   std::function<void()> before;
   std::function<void()> after_places;
   std::atomic<int> runs{0};
-  const std::byte* last_address = nullptr;
+  std::atomic<const std::byte*> last_address{nullptr};
 
  private:
   static std::span<const float> floats(const Tensor& tensor) {
