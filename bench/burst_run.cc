@@ -102,9 +102,9 @@ class BurstAsker final : public Asker {
     const auto value = static_cast<std::byte>(++round_);
     in_->bytes()[0] = value;
     execution_.deadline = Deadline::after(Clock::system(), std::chrono::seconds(1));
-    const auto done = client_->execute(execution_);
-    if (!done) return fail(ErrorKind::kDeadline, done.error().message);
-    if (done->result.status != ErrorStatus::kNone || out_->bytes()[0] != value) {
+    const auto executed = client_->execute_into(execution_, done_);
+    if (!executed) return fail(ErrorKind::kDeadline, executed.error().message);
+    if (done_.result.status != ErrorStatus::kNone || out_->bytes()[0] != value) {
       return fail(ErrorKind::kCorrupt, "burst");
     }
     return {};
@@ -114,6 +114,7 @@ class BurstAsker final : public Asker {
   std::unique_ptr<BurstClient> client_;
   std::shared_ptr<SharedFile> in_, out_;
   BurstClient::Execution execution_;
+  BurstClient::Done done_;
   unsigned round_ = 0;
 };
 

@@ -4,12 +4,13 @@
 namespace penstock {
 namespace {
 
-WaitPlace place_of(const WaitMeans& means, std::uint32_t bits) {
+WaitPlace place_of(const WaitMeans& means, std::uint32_t bits, const WaitOptions& options) {
   return {.lifeline = means.lifeline,
           .flag = means.flag,
           .bits = bits,
           .clock = means.clock,
-          .slice = means.slice};
+          .slice = means.slice,
+          .slept = options.slept};
 }
 
 /// Both are refused where one is 0: the peer that is not woken would wait for its deadline.
@@ -27,7 +28,7 @@ Result<void, QueueError> write_blocking(RingWriter& writer, const WaitMeans& mea
                                         const WaitOptions& options) {
   if (count == 0) return {};
   PENSTOCK_TRY(check_bits(means, options));
-  Waiter waiter(place_of(means, options.not_full), deadline, options.poll_window);
+  Waiter waiter(place_of(means, options.not_full, options), deadline, options.poll_window);
   PENSTOCK_TRY(waiter.admit());
   while (true) {
     const auto written = writer.write(from, count);
@@ -42,7 +43,7 @@ Result<void, QueueError> read_blocking(RingReader& reader, const WaitMeans& mean
                                        const WaitOptions& options) {
   if (count == 0) return {};
   PENSTOCK_TRY(check_bits(means, options));
-  Waiter waiter(place_of(means, options.not_empty), deadline, options.poll_window);
+  Waiter waiter(place_of(means, options.not_empty, options), deadline, options.poll_window);
   PENSTOCK_TRY(waiter.admit());
   while (true) {
     const auto got = reader.read(to, count);
@@ -57,7 +58,7 @@ Result<std::size_t, QueueError> wait_for_items(RingReader& reader, const WaitMea
                                                const WaitOptions& options) {
   if (count > reader.capacity()) return std::unexpected(QueueError::kTooMany);
   PENSTOCK_TRY(check_bits(means, options));
-  Waiter waiter(place_of(means, options.not_empty), deadline, options.poll_window);
+  Waiter waiter(place_of(means, options.not_empty, options), deadline, options.poll_window);
   PENSTOCK_TRY(waiter.admit());
   while (true) {
     const auto available = reader.available();

@@ -17,6 +17,8 @@ namespace penstock {
 struct WaitOptions {
   /// How long to poll before sleeping. Polling answers in under a microsecond and costs a core.
   Nanoseconds poll_window{0};
+  /// Where not null: set to true when polling was not enough.
+  bool* slept = nullptr;
   /// Which bits say that there is room, and that there is something to read. Both ends must agree.
   std::uint32_t not_full = EventFlag::kNotFull;
   std::uint32_t not_empty = EventFlag::kNotEmpty;

@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "penstock/base/checked.h"
 #include "penstock/base/str_format.h"
 #include "penstock/burst/datum.h"
 #include "penstock/burst/message_queue.h"
@@ -45,15 +46,20 @@ std::vector<std::shared_ptr<SharedFile>> files_of(const BurstClient::Execution& 
 struct BurstClient::Queues {
   Requests::Writer requests;
   Results::Reader results;
+  // What crosses, in private memory; its room is used again.
+  std::vector<FmqRequestDatum> request{};
+  std::vector<FmqResultDatum> result{};
 };
 
 /// The numbers of files. Also what the service asks for their memory, so that it may outlive the
 /// client.
 class BurstClient::Slots final : public BurstCallback, public std::enable_shared_from_this<Slots> {
  public:
-  /// kNone with the slot of a file, a new one if it has none.
-  std::optional<std::int32_t> slot_of(const std::shared_ptr<SharedFile>& file) {
-    const std::lock_guard lock(mutex_);
+  std::unique_lock<std::mutex> lock() const { return std::unique_lock(mutex_); }
+
+  /// The slot of a file, a new one if it has none; nothing when all have been given.
+  std::optional<std::int32_t> slot_of(const std::unique_lock<std::mutex>& /*lock*/,
+                                      const std::shared_ptr<SharedFile>& file) {
     const auto found = by_file_.find(file.get());
     if (found != by_file_.end()) return found->second;
     if (next_ == std::numeric_limits<std::int32_t>::max()) return std::nullopt;
@@ -207,27 +213,37 @@ std::unexpected<BurstFailure> BurstClient::corrupt(std::string why, bool was_sen
 }
 
 Result<BurstClient::Done, BurstFailure> BurstClient::execute(const Execution& execution) {
+  Done done;
+  PENSTOCK_TRY(execute_into(execution, done));
+  return done;
+}
+
+Result<void, BurstFailure> BurstClient::execute_into(const Execution& execution, Done& done) {
   if (execution.deadline.at() == TimePoint::max()) return invalid("it has no deadline");
   if (is_busy_.exchange(true)) {
     return failed(BurstFault::kBusy, false, "another execution is running");
   }
-  auto done = execute_alone(execution);
-  if (!done && done.error().was_sent && done.error().fault != BurstFault::kCorrupt) {
+  auto executed = execute_alone(execution, done);
+  if (!executed && executed.error().was_sent && executed.error().fault != BurstFault::kCorrupt) {
     // The service may be writing to them.
     late_files_ = files_of(execution);
     is_late_ = true;
   }
   is_busy_ = false;
-  return done;
+  return executed;
 }
 
-Result<BurstRequest, BurstFailure> BurstClient::request_of(const Execution& execution) {
-  BurstRequest request;
-  request.measure = execution.measure;
-  const auto add = [&](const Argument& argument,
-                       bool is_output) -> Result<RequestArgument, BurstFailure> {
-    if (argument.memory == nullptr) {
-      return RequestArgument{.has_no_value = true, .location = {}, .dimensions = {}};
+Result<void, BurstFailure> BurstClient::prepare_request(const Execution& execution) {
+  request_.measure = execution.measure;
+  request_.slots.clear();
+  const auto lock = slots_->lock();
+  const auto set = [&](RequestArgument& to, const Argument& argument,
+                       bool is_output) -> Result<void, BurstFailure> {
+    to.has_no_value = argument.memory == nullptr;
+    to.dimensions.clear();
+    if (to.has_no_value) {
+      to.location = {};
+      return {};
     }
     if (std::uint64_t{argument.offset} + argument.length > argument.memory->size()) {
       return invalid(str_format("{} bytes from {} on, in a file of {}", argument.length,
@@ -236,28 +252,25 @@ Result<BurstRequest, BurstFailure> BurstClient::request_of(const Execution& exec
     if (is_output && argument.memory->peers() != MapAccess::kReadWrite) {
       return invalid("an output in a file that the service may only read");
     }
-    const auto slot = slots_->slot_of(argument.memory);
+    const auto slot = slots_->slot_of(lock, argument.memory);
     if (!slot) return invalid("all slots have been given");
-    auto found = std::ranges::find(request.slots, *slot);
-    if (found == request.slots.end()) found = request.slots.insert(found, *slot);
-    return RequestArgument{
-        .has_no_value = false,
-        .location = {.pool = static_cast<std::uint32_t>(found - request.slots.begin()),
-                     .offset = argument.offset,
-                     .length = argument.length},
-        .dimensions = argument.dimensions};
+    auto found = std::ranges::find(request_.slots, *slot);
+    if (found == request_.slots.end()) found = request_.slots.insert(found, *slot);
+    to.location = {.pool = static_cast<std::uint32_t>(found - request_.slots.begin()),
+                   .offset = argument.offset,
+                   .length = argument.length};
+    to.dimensions = argument.dimensions;
+    return {};
   };
-  for (const Argument& argument : execution.inputs) {
-    auto added = add(argument, false);
-    if (!added) return std::unexpected(std::move(added).error());
-    request.inputs.push_back(std::move(*added));
+  request_.inputs.resize(execution.inputs.size());
+  for (std::size_t i = 0; i < execution.inputs.size(); ++i) {
+    PENSTOCK_TRY(set(request_.inputs[i], execution.inputs[i], false));
   }
-  for (const Argument& argument : execution.outputs) {
-    auto added = add(argument, true);
-    if (!added) return std::unexpected(std::move(added).error());
-    request.outputs.push_back(std::move(*added));
+  request_.outputs.resize(execution.outputs.size());
+  for (std::size_t i = 0; i < execution.outputs.size(); ++i) {
+    PENSTOCK_TRY(set(request_.outputs[i], execution.outputs[i], true));
   }
-  return request;
+  return {};
 }
 
 bool BurstClient::recover() {
@@ -270,20 +283,18 @@ bool BurstClient::recover() {
   return true;
 }
 
-Result<BurstClient::Done, BurstFailure> BurstClient::execute_alone(const Execution& execution) {
+Result<void, BurstFailure> BurstClient::execute_alone(const Execution& execution, Done& done) {
   if (!is_alive()) return failed(BurstFault::kGone, false, "the service is gone");
   if (is_late_ && !recover()) {
     return failed(BurstFault::kBusy, false, "an execution whose deadline passed is not back yet");
   }
-  auto request = request_of(execution);
-  if (!request) return std::unexpected(std::move(request).error());
-  auto crossed = cross(*request, execution.deadline);
-  Done done;
-  if (crossed) {
-    done.result = std::move(*crossed);
-  } else if (crossed.error().fault == BurstFault::kTooLong && execution.allow_direct) {
+  PENSTOCK_TRY(prepare_request(execution));
+  done.was_direct = false;
+  auto crossed = cross(execution.deadline, done.result);
+  if (!crossed) {
+    if (crossed.error().fault != BurstFault::kTooLong || !execution.allow_direct) return crossed;
     BurstContext* const context = slots_->context();
-    done.result = context->execute(*request, execution.deadline);
+    done.result = context->execute(request_, execution.deadline);
     done.was_direct = true;
     if (!is_alive()) {
       return execution.deadline.passed(*options_.clock)
@@ -291,8 +302,6 @@ Result<BurstClient::Done, BurstFailure> BurstClient::execute_alone(const Executi
                  : failed(BurstFault::kGone, true,
                           "the service is gone; whether it executed is not known");
     }
-  } else {
-    return std::unexpected(std::move(crossed).error());
   }
   if (auto checked = check_result(execution, done.result); !checked) {
     return corrupt(checked.error().message());
@@ -300,12 +309,12 @@ Result<BurstClient::Done, BurstFailure> BurstClient::execute_alone(const Executi
   if (done.result.status == ErrorStatus::kNone) {
     if (auto settled = settle(execution); !settled) return corrupt(settled.error().message());
   }
-  return done;
+  return {};
 }
 
-Result<BurstResult, BurstFailure> BurstClient::cross(const BurstRequest& request,
-                                                     Deadline deadline) {
-  const auto packet = serialise(request);
+Result<void, BurstFailure> BurstClient::cross(Deadline deadline, BurstResult& result) {
+  auto& packet = queues_->request;
+  serialise_into(request_, packet);
   if (packet.size() > queues_->requests.capacity()) {
     return failed(BurstFault::kTooLong, false,
                   str_format("a request of {} datums; the queue holds {}", packet.size(),
@@ -315,46 +324,46 @@ Result<BurstResult, BurstFailure> BurstClient::cross(const BurstRequest& request
   if (!waiting || *waiting > 0) {
     return corrupt("a result that nobody asked for", false);
   }
-  const auto sent = send_packet<FmqRequestDatum>(queues_->requests, packet, deadline);
+  const auto sent = send_packet<FmqRequestDatum>(queues_->requests, packet);
   if (!sent) {
     switch (sent.error()) {
       case QueueError::kPeerGone:
       case QueueError::kStopped:
         return failed(BurstFault::kGone, false, "the service is gone");
-      case QueueError::kDeadline:
-        return failed(BurstFault::kInvalid, false, "the deadline had passed");
       default:
         return corrupt("the request queue is not empty, though its last request was answered",
                        false);
     }
   }
-  return take_result(deadline);
+  tell_room(queues_->results);
+  return take_result(deadline, result);
 }
 
-Result<BurstResult, BurstFailure> BurstClient::take_result(Deadline deadline) {
+Result<void, BurstFailure> BurstClient::take_result(Deadline deadline, BurstResult& result) {
   const PollBudget::Turn turn = budget_.next();
-  const TimePoint from = options_.clock->now();
-  auto packet = receive_packet(queues_->results, deadline, {.poll_window = turn.window()});
-  budget_.note(turn, options_.clock->now() - from);
-  if (!packet && packet.error() == QueueError::kDeadline) {
+  bool slept = false;
+  auto& packet = queues_->result;
+  auto came = receive_packet(queues_->results, packet, deadline,
+                             {.poll_window = turn.window(), .slept = &slept});
+  budget_.note(turn, slept);
+  if (!came && came.error() == QueueError::kDeadline) {
     return failed(BurstFault::kLate, true, "no result by the deadline");
   }
-  if (!packet &&
-      (packet.error() == QueueError::kPeerGone || packet.error() == QueueError::kStopped)) {
+  if (!came && (came.error() == QueueError::kPeerGone || came.error() == QueueError::kStopped)) {
     // A service may answer and end: what it left is looked at once, and checked like any other.
     const auto there = queues_->results.available();
     if (!there || *there == 0) {
       return failed(BurstFault::kGone, true,
                     "the service is gone; whether it executed is not known");
     }
-    std::vector<FmqResultDatum> last(*there);
-    if (!queues_->results.read(last)) return corrupt("a result that can't be read");
-    packet = std::move(last);
+    packet.resize(*there);
+    if (!queues_->results.read(packet)) return corrupt("a result that can't be read");
+    came = {};
   }
-  if (!packet) return corrupt("its queue is corrupt");
-  auto result = parse_result(*packet);
-  if (!result) return corrupt("a malformed result: " + message_of(result.error()));
-  return std::move(*result);
+  if (!came) return corrupt("its queue is corrupt");
+  const auto parsed = parse_result_into(packet, result);
+  if (!parsed) return corrupt("a malformed result: " + message_of(parsed.error()));
+  return {};
 }
 
 Result<void> BurstClient::check_result(const Execution& execution,
@@ -377,19 +386,19 @@ Result<void> BurstClient::check_result(const Execution& execution,
     if (dims.size() != specs[i].dims.size()) {
       return wrong(str_format("output {} has {} dimensions", i, dims.size()));
     }
-    Shape shape;
+    std::optional<std::uint64_t> size = size_of(specs[i].type);
     for (std::size_t d = 0; d < dims.size(); ++d) {
       // None of something (0) can be where a number is open, or where no result is.
       const bool may_be_none = result.status != ErrorStatus::kNone || !specs[i].dims[d].is_fixed();
       if (!(dims[d] == 0 && may_be_none) && !specs[i].dims[d].accepts(dims[d])) {
         return wrong(str_format("dimension {} of output {} is {}", d, i, dims[d]));
       }
-      shape.push_back(dims[d]);
+      if (size) size = checked_product<std::uint64_t>(*size, std::uint64_t{dims[d]});
     }
-    const auto size = byte_size(specs[i].type, shape);
     if (!size || (result.status == ErrorStatus::kNone && execution.outputs[i].memory != nullptr &&
                   *size > execution.outputs[i].length)) {
-      return wrong(str_format("output {} of {} is larger than its place", i, to_string(shape)));
+      return wrong(str_format("output {} of {} is larger than its place", i,
+                              to_string(Shape(dims.begin(), dims.end()))));
     }
   }
   return {};

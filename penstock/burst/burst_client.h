@@ -91,6 +91,8 @@ class BurstClient {
   BurstClient& operator=(const BurstClient&) = delete;
 
   Result<Done, BurstFailure> execute(const Execution& execution);
+  /// The same instead of what `done` had, whose room is used again. On a failure it has anything.
+  Result<void, BurstFailure> execute_into(const Execution& execution, Done& done);
 
   /// Ends waits, now and later: an execution in flight is late. From any thread.
   void interrupt();
@@ -112,10 +114,12 @@ class BurstClient {
               std::shared_ptr<Slots> slots, std::shared_ptr<Lifeline> lifeline,
               std::unique_ptr<Queues> queues);
 
-  Result<BurstRequest, BurstFailure> request_of(const Execution& execution);
-  Result<Done, BurstFailure> execute_alone(const Execution& execution);
-  Result<BurstResult, BurstFailure> cross(const BurstRequest& request, Deadline deadline);
-  Result<BurstResult, BurstFailure> take_result(Deadline deadline);
+  /// Fills request_.
+  Result<void, BurstFailure> prepare_request(const Execution& execution);
+  Result<void, BurstFailure> execute_alone(const Execution& execution, Done& done);
+  /// Sends request_ and takes its result.
+  Result<void, BurstFailure> cross(Deadline deadline, BurstResult& result);
+  Result<void, BurstFailure> take_result(Deadline deadline, BurstResult& result);
   /// Takes the result of the execution that was late, if it has come.
   bool recover();
   Result<void> check_result(const Execution& execution, const BurstResult& result) const;
@@ -128,6 +132,7 @@ class BurstClient {
   const std::shared_ptr<Lifeline> lifeline_;
   const std::unique_ptr<Queues> queues_;
   PollBudget budget_;
+  BurstRequest request_;  // Of the execution that runs; its room is used again.
   std::atomic<bool> is_busy_{false};
   std::atomic<bool> is_late_{false};
   std::vector<std::shared_ptr<SharedFile>> late_files_;  // Kept until the late result is here.

@@ -96,7 +96,7 @@ class EndingBurst : public ::testing::Test {
   ErrorStatus ask(std::vector<std::int32_t> slots) {
     const auto packet = serialise(BurstRequest{
         .inputs = {}, .outputs = {}, .slots = std::move(slots), .measure = MeasureTiming::kOff});
-    EXPECT_TRUE(send_packet<FmqRequestDatum>(*requests_, packet, soon()));
+    EXPECT_TRUE(send_packet<FmqRequestDatum>(*requests_, packet));
     return take();
   }
   ErrorStatus take() {
@@ -178,7 +178,7 @@ TEST_F(Q04_Ending, GivenMalformedPacketsInARow_WhenAnotherIsNot_ThenItIsServed) 
   start();
   const std::vector<FmqRequestDatum> nonsense(1);
   for (int i = 0; i < 24; ++i) {
-    ASSERT_TRUE(send_packet<FmqRequestDatum>(*requests_, nonsense, soon()));
+    ASSERT_TRUE(send_packet<FmqRequestDatum>(*requests_, nonsense));
     ASSERT_EQ(take(), ErrorStatus::kGeneralFailure);
   }
   EXPECT_EQ(ask({}), ErrorStatus::kNone);
@@ -189,7 +189,7 @@ TEST_F(Q04_Ending, GivenAClientThatTakesNoResult_WhenThereIsNoRoom_ThenItsWaitsE
   const auto request = serialise(BurstRequest{});
   // A result is two datums: there is room for 512.
   for (int i = 0; i < 513; ++i) {
-    ASSERT_TRUE(send_packet<FmqRequestDatum>(*requests_, request, soon()));
+    ASSERT_TRUE(send_packet<FmqRequestDatum>(*requests_, request));
     while (lifeline_->check() && *requests_->available() != kBurstChannelLength) {
       std::this_thread::yield();
     }
@@ -246,7 +246,7 @@ TEST_P(Q04_EndingHost, GivenABurstThatEndsByItself_WhenItHas_ThenItsClientIsTold
   // Results that nobody takes: there is room for 512.
   const auto request = serialise(BurstRequest{});
   for (int i = 0; i < 513; ++i) {
-    ASSERT_TRUE(send_packet<FmqRequestDatum>(*requests_, request, soon()));
+    ASSERT_TRUE(send_packet<FmqRequestDatum>(*requests_, request));
     while (host_->clients() == 1 && *requests_->available() != kBurstChannelLength) {
       std::this_thread::yield();
     }
@@ -272,7 +272,7 @@ TEST_P(Q05_EndingHost, GivenClientsThatDoNotAnswer_WhenTheServerStops_ThenItDoes
   for (int i = 0; i < 8; ++i) {
     sockets.push_back(connect());
     configure(sockets.back());
-    ASSERT_TRUE(send_packet<FmqRequestDatum>(*requests_, request, soon()));
+    ASSERT_TRUE(send_packet<FmqRequestDatum>(*requests_, request));
     const auto asked = receive_control(sockets.back(), soon());
     ASSERT_TRUE(asked && std::holds_alternative<GetMemoriesMessage>(asked->body));
   }

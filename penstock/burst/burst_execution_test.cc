@@ -316,7 +316,7 @@ TEST_P(X03, GivenAQuotaOfSlots_WhenItIsUsedUp_ThenItIsSaidAndFreedOnesServeAgain
 }
 
 TEST_P(X03, GivenAQuotaOfBytes_WhenItWouldBeExceeded_ThenItIsRefused) {
-  serve({.quota = {.slots = 100, .bytes = 16 * 4096}});
+  serve({.quota = {.slots = 100, .bytes = std::uint64_t{16} * 4096}});
   EXPECT_EQ(status_of(client().execute(this->execution(4))), ErrorStatus::kNone);
   EXPECT_EQ(status_of(client().execute(this->execution(50'000))),
             ErrorStatus::kResourceExhaustedTransient);

@@ -116,7 +116,7 @@ BurstResult honest() {
 
 void send(Results::Writer& results, const BurstResult& result) {
   const auto packet = serialise(result);
-  EXPECT_TRUE(send_packet<FmqResultDatum>(results, packet, soon()));
+  EXPECT_TRUE(send_packet<FmqResultDatum>(results, packet));
 }
 
 class HostileTest : public ::testing::Test {
@@ -210,7 +210,7 @@ TEST_F(X02_Client, GivenAMalformedResult_WhenExecuted_ThenTheBurstIsOver) {
   const auto whole = serialise(honest());
   for (std::size_t length = 1; length < whole.size(); ++length) {
     serve([&whole, length](Results::Writer& results) {
-      EXPECT_TRUE(send_packet<FmqResultDatum>(results, std::span(whole).first(length), soon()));
+      EXPECT_TRUE(send_packet<FmqResultDatum>(results, std::span(whole).first(length)));
     });
     const auto done = client_->execute(execution());
     ASSERT_FALSE(done) << length;

@@ -130,8 +130,8 @@ class BurstServer::Burst {
   ErrorStatus keep(std::span<const std::int32_t> slots, std::vector<BurstMemory> memories);
   /// Takes out what was freed meanwhile. Without execution_.
   void release_freed();
-  /// Within it; whether there was something.
-  bool remove_freed();
+  /// Within it.
+  void remove_freed();
 
   const std::shared_ptr<BurstCallback> callback_;
   const std::shared_ptr<Lifeline> lifeline_;
@@ -142,12 +142,17 @@ class BurstServer::Burst {
   const BurstServerOptions options_;
   Requests::Reader requests_;
   Results::Writer results_;
+  // Of the burst's thread: what crosses, in private memory. Their room is used again.
+  std::vector<FmqRequestDatum> request_packet_;
+  std::vector<FmqResultDatum> result_packet_;
+  BurstRequest request_;
   int malformed_ = 0;
 
   std::mutex execution_;  // Whoever uses executor_.
   std::mutex slots_mutex_;
   std::set<std::int32_t> known_;  // Cached or being fetched; no others can be freed.
   std::vector<std::int32_t> freed_;
+  std::atomic<bool> has_freed_{false};  // freed_ is not empty.
 
  public:
   std::thread thread;
@@ -167,27 +172,28 @@ void BurstServer::Burst::run() {
 }
 
 Result<void, QueueError> BurstServer::Burst::serve_one() {
-  std::vector<FmqRequestDatum> packet;
+  TimePoint taken;
   {
     const PollBudget::Turn turn = budget_.next();
-    const TimePoint from = now();
-    auto came = receive_packet(requests_, Deadline(from + kListen), {.poll_window = turn.window()});
-    budget_.note(turn, now() - from);
-    if (!came) return std::unexpected(came.error());
-    packet = std::move(*came);
+    bool slept = false;
+    const auto came = receive_packet(requests_, request_packet_, Deadline(now() + kListen),
+                                     {.poll_window = turn.window(), .slept = &slept});
+    budget_.note(turn, slept);
+    if (!came) return came;
+    taken = now();
   }
-  const TimePoint taken = now();
-  const auto request = parse_request(packet);
-  if (!request) return answer_malformed(request.error());
+  if (const auto parsed = parse_request_into(request_packet_, request_); !parsed) {
+    return answer_malformed(parsed.error());
+  }
   malformed_ = 0;
   BurstResult result;
   {
     const std::lock_guard lock(execution_);
-    result = execute(*request, Deadline(taken + limit_));
+    result = execute(request_, Deadline(taken + limit_));
   }
   // Before the answer, so that a slot whose freeing was told before the next request is gone.
   release_freed();
-  return answer(std::move(result), request->measure, taken);
+  return answer(std::move(result), request_.measure, taken);
 }
 
 Result<void, QueueError> BurstServer::Burst::answer_malformed(const PacketError& error) {
@@ -206,20 +212,23 @@ Result<void, QueueError> BurstServer::Burst::answer_malformed(const PacketError&
 
 Result<void, QueueError> BurstServer::Burst::answer(BurstResult result, MeasureTiming measure,
                                                     TimePoint taken) {
-  result = timed(std::move(result), measure, now() - taken);
-  auto packet = serialise(result);
-  if (packet.size() > kBurstChannelLength) {
+  const bool is_timed = options_.metrics || measure == MeasureTiming::kOn;
+  const Nanoseconds took = is_timed ? now() - taken : Nanoseconds(0);
+  result = timed(std::move(result), measure, took);
+  serialise_into(result, result_packet_);
+  if (result_packet_.size() > kBurstChannelLength) {
     result = failure();
-    packet = serialise(result);
+    serialise_into(result, result_packet_);
   }
   if (options_.metrics) {
     options_.metrics->count(result.status);
-    options_.metrics->execution.record(now() - taken);
+    options_.metrics->execution.record(took);
   }
   // The client sends nothing before it has taken the last result: no room is its fault, and not
   // waited for. Nor is the lifeline asked: who stops the burst wants this result to arrive yet.
-  PENSTOCK_TRY(results_.write(packet));
+  PENSTOCK_TRY(results_.write(result_packet_));
   results_.event_flag()->wake(EventFlag::kNotEmpty);
+  tell_room(requests_);
   return {};
 }
 
@@ -269,7 +278,10 @@ ErrorStatus BurstServer::Burst::fetch_some(std::span<const std::int32_t> slots, 
     const bool is_cached = executor_->is_cached(slot);
     if (!is_cached) known_.erase(slot);
     // Freed since it was asked for, and maybe before there was anything to remove.
-    if (is_cached && !known_.contains(slot)) freed_.push_back(slot);
+    if (is_cached && !known_.contains(slot)) {
+      freed_.push_back(slot);
+      has_freed_ = true;
+    }
   }
   return status;
 }
@@ -292,25 +304,30 @@ void BurstServer::Burst::free_memory(std::int32_t slot) {
     const std::lock_guard lock(slots_mutex_);
     if (known_.erase(slot) == 0) return;
     freed_.push_back(slot);
+    has_freed_ = true;
   }
   release_freed();
 }
 
-bool BurstServer::Burst::remove_freed() {
+void BurstServer::Burst::remove_freed() {
   std::vector<std::int32_t> freed;
   {
     const std::lock_guard lock(slots_mutex_);
     freed.swap(freed_);
+    has_freed_ = false;
   }
   for (const std::int32_t slot : freed) executor_->remove(slot);
-  return !freed.empty();
 }
 
 void BurstServer::Burst::release_freed() {
-  while (true) {
+  // Between letting execution_ go and this look: who frees tells first and tries the lock then, so
+  // that one of the two finds it.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  while (has_freed_) {
     // Who executes does this when it is done.
     const std::unique_lock execution(execution_, std::try_to_lock);
-    if (!execution || !remove_freed()) return;
+    if (!execution) return;
+    remove_freed();
   }
 }
 

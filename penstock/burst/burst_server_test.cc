@@ -98,7 +98,7 @@ class RawBurst : public ::testing::Test {
     requests_.emplace(std::move(*writer));
     results_.emplace(std::move(*reader));
   }
-  ConfiguredBurst configure(BurstServerOptions options = {}) {
+  ConfiguredBurst configure(const BurstServerOptions& options = {}) {
     return BurstServer::create(configuration(), std::make_unique<EchoExecutor>(seen_), options);
   }
   BurstConfiguration configuration() {
@@ -108,15 +108,15 @@ class RawBurst : public ::testing::Test {
             .client_lifeline = lifeline_,
             .service_lifeline = nullptr};
   }
-  void start(BurstServerOptions options = {}) {
-    auto configured = configure(std::move(options));
+  void start(const BurstServerOptions& options = {}) {
+    auto configured = configure(options);
     ASSERT_EQ(configured.status, ErrorStatus::kNone) << configured.message;
     context_ = std::move(configured.context);
     ASSERT_TRUE(requests_->settle());
     ASSERT_TRUE(results_->settle());
   }
   BurstResult ask(std::span<const FmqRequestDatum> packet) {
-    const auto sent = send_packet<FmqRequestDatum>(*requests_, packet, soon());
+    const auto sent = send_packet<FmqRequestDatum>(*requests_, packet);
     EXPECT_TRUE(sent);
     return take();
   }
@@ -240,7 +240,7 @@ TEST_F(X05_Server, GivenAnExecutionInTheQueue_WhenAnotherComesDirectly_ThenItIsR
   };
   start();
   const auto packet = serialise(request());
-  ASSERT_TRUE(send_packet<FmqRequestDatum>(*requests_, packet, soon()));
+  ASSERT_TRUE(send_packet<FmqRequestDatum>(*requests_, packet));
   runs.wait();
   EXPECT_EQ(context_->execute(request(), soon()).status, ErrorStatus::kGeneralFailure);
   goes_on.count_down();
@@ -367,7 +367,7 @@ TEST_F(X04_Server, GivenTheContextGoes_WhenWithinItsOwnExecution_ThenNothingHang
   };
   start();
   const auto packet = serialise(request());
-  ASSERT_TRUE(send_packet<FmqRequestDatum>(*requests_, packet, soon()));
+  ASSERT_TRUE(send_packet<FmqRequestDatum>(*requests_, packet));
   ended.get_future().wait();
   EXPECT_EQ(context_, nullptr);
   take();  // The thread lives until it has answered.
@@ -386,7 +386,7 @@ TEST_F(X04_Server, GivenTheContextGoes_WhenAnExecutionRuns_ThenItIsAnsweredFirst
   };
   start();
   const auto packet = serialise(request());
-  ASSERT_TRUE(send_packet<FmqRequestDatum>(*requests_, packet, soon()));
+  ASSERT_TRUE(send_packet<FmqRequestDatum>(*requests_, packet));
   runs.wait();
   context_.reset();
   EXPECT_TRUE(is_done);
@@ -403,12 +403,12 @@ TEST_F(X02_Server, GivenAClientThatTakesNoResult_WhenTheQueueIsFull_ThenTheBurst
   ASSERT_EQ(burst.status, ErrorStatus::kNone);
   ASSERT_TRUE(requests_->settle() && results_->settle());
   const auto packet = serialise(request());
-  for (int i = 0; i < 512; ++i) {
-    ASSERT_TRUE(send_packet<FmqRequestDatum>(*requests_, packet, soon()));
+  for (std::size_t i = 0; i < 512; ++i) {
+    ASSERT_TRUE(send_packet<FmqRequestDatum>(*requests_, packet));
     while (*requests_->available() != kBurstChannelLength) std::this_thread::yield();
-    while (*results_->available() < std::size_t(2 * (i + 1))) std::this_thread::yield();
+    while (*results_->available() < 2 * (i + 1)) std::this_thread::yield();
   }
-  ASSERT_TRUE(send_packet<FmqRequestDatum>(*requests_, packet, soon()));
+  ASSERT_TRUE(send_packet<FmqRequestDatum>(*requests_, packet));
   while (service->check()) std::this_thread::yield();
   burst.context.reset();
 }
@@ -582,7 +582,7 @@ TEST_P(Q04_Host, GivenMemoryThatBreaksTheRules_WhenShown_ThenItIsInvalidAndTheBu
                                .slots = {slot++},
                                .measure = MeasureTiming::kOff};
     const auto packet = serialise(request);
-    EXPECT_TRUE(send_packet<FmqRequestDatum>(*writer, packet, soon()));
+    EXPECT_TRUE(send_packet<FmqRequestDatum>(*writer, packet));
     auto asked = receive_control(socket, soon());
     EXPECT_TRUE(asked);
     MemoriesMessage memories{.status = ErrorStatus::kNone, .memories = {}};

@@ -20,7 +20,8 @@ using testing::Way;
 
 class SessionTest : public testing::BurstTest {
  protected:
-  std::shared_ptr<Session> open(BurstSessionOptions burst = {}, SessionOptions options = {}) {
+  std::shared_ptr<Session> open(BurstSessionOptions burst = {},
+                                const SessionOptions& options = {}) {
     host_device_ = *open_device({DeviceKind::kCpu, 0});
     shareable_ = *open_device({DeviceKind::kCpu, 0}, {.shareable = true});
     burst.name = "small";

@@ -72,5 +72,6 @@ struct BurstResult {
 
 /// Without the shapes and times that its status may not have.
 BurstResult sanitised(BurstResult result);
+void sanitise(BurstResult& result);
 
 }  // namespace penstock

@@ -40,6 +40,8 @@ class EventFlag {
   std::uint32_t wait_once(std::uint32_t mask, TimePoint until, const Lifeline& lifeline) const;
 
  private:
+  std::uint32_t clear(std::uint32_t mask) const;
+
   std::uint32_t* word_;
 };
 

@@ -14,33 +14,48 @@
 
 namespace penstock {
 
-/// Publishes `packet`: write_blocking() where the queue has an event flag, else write(). Never
-/// waits for room: kTooMany for a packet longer than the queue, kFull when the peer has not taken
-/// the last.
+/// Publishes `packet`, and wakes the reader where the queue has an event flag. Never waits for
+/// room: kTooMany for a packet longer than the queue, kFull when the peer has not taken the last.
+/// Also why the lifeline is cut.
 template <PlainOldData Datum>
 Result<void, QueueError> send_packet(QueueWriter<Datum, QueueFlavor::kSynchronised>& writer,
-                                     std::span<const Datum> packet, Deadline deadline,
+                                     std::span<const Datum> packet,
                                      const WaitOptions& options = {}) {
-  if (packet.size() > writer.capacity()) return std::unexpected(QueueError::kTooMany);
-  const auto room = writer.available();
-  if (!room) return std::unexpected(room.error());
-  if (packet.size() > *room) return std::unexpected(QueueError::kFull);
-  if (!writer.event_flag()) return writer.write(packet);
-  return writer.write_blocking(packet, deadline, options);
+  PENSTOCK_TRY(writer.end().lifeline()->check());
+  PENSTOCK_TRY(writer.write(packet));
+  if (const auto flag = writer.event_flag()) flag->wake(options.not_empty);
+  return {};
 }
 
-/// Waits for a packet and takes all that is there, at most the queue's capacity. The peer sends the
-/// next one only when this was answered, so that more than one packet is one malformed packet.
+/// Waits for a packet and takes all that is there, at most the queue's capacity, into `packet`,
+/// whose room is used again. The peer sends the next one only when this was answered, so that more
+/// than one packet is one malformed packet. Wakes nobody: tell_room() does when it has been
+/// answered.
+template <PlainOldData Datum>
+Result<void, QueueError> receive_packet(QueueReader<Datum, QueueFlavor::kSynchronised>& reader,
+                                        std::vector<Datum>& packet, Deadline deadline,
+                                        const WaitOptions& options = {}) {
+  const auto there = reader.wait_for_items(1, deadline, options);
+  if (!there) return std::unexpected(there.error());
+  packet.resize(*there);
+  return reader.read(packet);
+}
+
 template <PlainOldData Datum>
 Result<std::vector<Datum>, QueueError> receive_packet(
     QueueReader<Datum, QueueFlavor::kSynchronised>& reader, Deadline deadline,
     const WaitOptions& options = {}) {
-  const auto there = reader.wait_for_items(1, deadline, options);
-  if (!there) return std::unexpected(there.error());
-  std::vector<Datum> packet(*there);
-  // They are there, so that this does not wait; it tells a writer who waits for room.
-  PENSTOCK_TRY(reader.read_blocking(packet, deadline, options));
+  std::vector<Datum> packet;
+  PENSTOCK_TRY(receive_packet(reader, packet, deadline, options));
   return packet;
+}
+
+/// Wakes a peer that waits for room. None of ours does; and not between a packet and its answer,
+/// which would come later by what a barrier costs.
+template <PlainOldData Datum>
+void tell_room(QueueReader<Datum, QueueFlavor::kSynchronised>& reader,
+               const WaitOptions& options = {}) {
+  if (const auto flag = reader.event_flag()) flag->wake(options.not_full);
 }
 
 }  // namespace penstock

@@ -35,18 +35,17 @@ class PacketReader {
     return &datums_[next_++];
   }
 
-  /// `count` dimensions.
-  Result<std::vector<std::uint32_t>, PacketError> take_dimensions(typename Datum::Kind kind,
-                                                                  std::uint32_t count) {
+  /// `count` dimensions instead of what `dimensions` had.
+  Result<void, PacketError> take_dimensions(typename Datum::Kind kind, std::uint32_t count,
+                                            std::vector<std::uint32_t>& dimensions) {
     PENSTOCK_TRY(expect(count));
-    std::vector<std::uint32_t> dimensions;
-    dimensions.reserve(count);
-    for (std::uint32_t i = 0; i < count; ++i) {
+    dimensions.resize(count);
+    for (std::uint32_t& dimension : dimensions) {
       const auto datum = take(kind);
       if (!datum) return std::unexpected(datum.error());
-      dimensions.push_back((*datum)->dimension_value);
+      dimension = (*datum)->dimension_value;
     }
-    return dimensions;
+    return {};
   }
 
   /// That many datums more must be there. Counts are of 32 bits, their sum is taken in 64.

@@ -302,7 +302,7 @@ TEST(X02, GivenAQueueWithAFlag_WhenAPacketIsSent_ThenOneWritePublishesItAndTheRe
   ASSERT_TRUE(writer->settle());
   const auto packet = serialise(example_request());
   const Deadline deadline = Deadline::after(Clock::system(), std::chrono::seconds(5));
-  ASSERT_TRUE(send_packet<FmqRequestDatum>(*writer, packet, deadline));
+  ASSERT_TRUE(send_packet<FmqRequestDatum>(*writer, packet));
   EXPECT_EQ(reader->available(), packet.size());
   EXPECT_EQ(wait_for_bits(reader->event_flag().value(), EventFlag::kNotEmpty, deadline,
                           *reader->end().lifeline()),
@@ -321,13 +321,12 @@ TEST(X02, GivenAQueueWithoutAFlag_WhenAPacketIsSent_ThenItCrossesByPolling) {
   ASSERT_TRUE(writer->settle());
   const auto packet = serialise(example_result());
   const Deadline deadline = Deadline::after(Clock::system(), std::chrono::seconds(5));
-  ASSERT_TRUE(send_packet<FmqResultDatum>(*writer, packet, deadline));
-  EXPECT_EQ(send_packet<FmqResultDatum>(*writer, packet, deadline),
-            std::unexpected(QueueError::kFull));
+  ASSERT_TRUE(send_packet<FmqResultDatum>(*writer, packet));
+  EXPECT_EQ(send_packet<FmqResultDatum>(*writer, packet), std::unexpected(QueueError::kFull));
   const auto received = receive_packet(*reader, deadline);
   ASSERT_TRUE(received);
   EXPECT_EQ(parse_result(*received), example_result());
-  EXPECT_EQ(send_packet<FmqResultDatum>(*writer, std::vector<FmqResultDatum>(9), deadline),
+  EXPECT_EQ(send_packet<FmqResultDatum>(*writer, std::vector<FmqResultDatum>(9)),
             std::unexpected(QueueError::kTooMany));
 }
 

@@ -5,8 +5,10 @@
 // again now and then, and is never done by more threads than there are spare cores.
 //
 //   const PollBudget::Turn turn = budget.next();
-//   const auto came = receive_packet(reader, deadline, {.poll_window = turn.window()});
-//   budget.note(waited);
+//   bool slept = false;
+//   const auto came = receive_packet(reader, deadline,
+//                                    {.poll_window = turn.window(), .slept = &slept});
+//   budget.note(turn, slept);
 //
 // One per waiting thread; only the count of pollers is shared.
 #pragma once
@@ -55,10 +57,10 @@ class PollBudget {
     return Turn(window_);
   }
 
-  /// How long the wait took in which `turn` was used.
-  void note(const Turn& turn, Nanoseconds waited) {
+  /// Whether the wait in which `turn` was used ended in sleep.
+  void note(const Turn& turn, bool slept) {
     if (turn.window() <= Nanoseconds(0)) return;
-    in_vain_ = waited <= turn.window() ? 0 : std::min(in_vain_ + 1, kPatience);
+    in_vain_ = slept ? std::min(in_vain_ + 1, kPatience) : 0;
   }
 
  private:

@@ -42,26 +42,23 @@ void append_operands(std::vector<Datum>& datums, const std::vector<RequestArgume
   }
 }
 
-Result<std::vector<RequestArgument>, PacketError> take_operands(PacketReader<Datum>& reader,
-                                                                std::uint32_t count,
-                                                                const OperandKinds& kinds) {
-  std::vector<RequestArgument> operands;
-  operands.reserve(count);
-  for (std::uint32_t i = 0; i < count; ++i) {
+Result<void, PacketError> take_operands(PacketReader<Datum>& reader, std::uint32_t count,
+                                        const OperandKinds& kinds,
+                                        std::vector<RequestArgument>& operands) {
+  operands.resize(count);
+  for (RequestArgument& operand : operands) {
     const auto datum = reader.take(kinds.information);
     if (!datum) return std::unexpected(datum.error());
     const Datum::OperandInformation& information = (*datum)->operand_information;
     const auto has_no_value = reader.boolean(information.has_no_value);
     if (!has_no_value) return std::unexpected(has_no_value.error());
-    auto dimensions = reader.take_dimensions(kinds.dimension, information.number_of_dimensions);
-    if (!dimensions) return std::unexpected(dimensions.error());
-    operands.push_back({.has_no_value = *has_no_value,
-                        .location = {.pool = information.pool_index,
-                                     .offset = information.offset,
-                                     .length = information.length},
-                        .dimensions = std::move(*dimensions)});
+    PENSTOCK_TRY(reader.take_dimensions(kinds.dimension, information.number_of_dimensions,
+                                        operand.dimensions));
+    operand.has_no_value = *has_no_value;
+    operand.location = {
+        .pool = information.pool_index, .offset = information.offset, .length = information.length};
   }
-  return operands;
+  return {};
 }
 
 Result<MeasureTiming, PacketError> take_measure(PacketReader<Datum>& reader) {
@@ -79,8 +76,8 @@ Result<MeasureTiming, PacketError> take_measure(PacketReader<Datum>& reader) {
 
 }  // namespace
 
-std::vector<Datum> serialise(const BurstRequest& request) {
-  std::vector<Datum> datums;
+void serialise_into(const BurstRequest& request, std::vector<Datum>& datums) {
+  datums.clear();
   append(datums, Datum::kPacketInformation);
   append_operands(datums, request.inputs, kInputs);
   append_operands(datums, request.outputs, kOutputs);
@@ -93,10 +90,15 @@ std::vector<Datum> serialise(const BurstRequest& request) {
       .number_of_input_operands = static_cast<std::uint32_t>(request.inputs.size()),
       .number_of_output_operands = static_cast<std::uint32_t>(request.outputs.size()),
       .number_of_pools = static_cast<std::uint32_t>(request.slots.size())};
+}
+
+std::vector<Datum> serialise(const BurstRequest& request) {
+  std::vector<Datum> datums;
+  serialise_into(request, datums);
   return datums;
 }
 
-Result<BurstRequest, PacketError> parse_request(std::span<const Datum> datums) {
+Result<void, PacketError> parse_request_into(std::span<const Datum> datums, BurstRequest& request) {
   PacketReader<Datum> reader(datums);
   const auto first = reader.begin();
   if (!first) return std::unexpected(first.error());
@@ -104,23 +106,23 @@ Result<BurstRequest, PacketError> parse_request(std::span<const Datum> datums) {
   const std::uint64_t parts = std::uint64_t{packet.number_of_input_operands} +
                               packet.number_of_output_operands + packet.number_of_pools;
   PENSTOCK_TRY(reader.expect(parts + 1));
-  BurstRequest request;
-  auto inputs = take_operands(reader, packet.number_of_input_operands, kInputs);
-  if (!inputs) return std::unexpected(inputs.error());
-  request.inputs = std::move(*inputs);
-  auto outputs = take_operands(reader, packet.number_of_output_operands, kOutputs);
-  if (!outputs) return std::unexpected(outputs.error());
-  request.outputs = std::move(*outputs);
-  request.slots.reserve(packet.number_of_pools);
-  for (std::uint32_t i = 0; i < packet.number_of_pools; ++i) {
+  PENSTOCK_TRY(take_operands(reader, packet.number_of_input_operands, kInputs, request.inputs));
+  PENSTOCK_TRY(take_operands(reader, packet.number_of_output_operands, kOutputs, request.outputs));
+  request.slots.resize(packet.number_of_pools);
+  for (std::int32_t& slot : request.slots) {
     const auto datum = reader.take(Datum::kPoolIdentifier);
     if (!datum) return std::unexpected(datum.error());
-    request.slots.push_back((*datum)->pool_identifier);
+    slot = (*datum)->pool_identifier;
   }
   const auto measure = take_measure(reader);
   if (!measure) return std::unexpected(measure.error());
   request.measure = *measure;
-  PENSTOCK_TRY(reader.end());
+  return reader.end();
+}
+
+Result<BurstRequest, PacketError> parse_request(std::span<const Datum> datums) {
+  BurstRequest request;
+  PENSTOCK_TRY(parse_request_into(datums, request));
   return request;
 }
 

@@ -20,9 +20,14 @@ namespace penstock {
 /// longer than a queue holds. An argument without a value is written with no location and no
 /// dimensions.
 std::vector<FmqRequestDatum> serialise(const BurstRequest& request);
+/// The same instead of what `packet` had, whose room is used again.
+void serialise_into(const BurstRequest& request, std::vector<FmqRequestDatum>& packet);
 
 /// Checks the grammar and each value's range, not whether operands lie in their pools. `datums` is
 /// private memory; padding is ignored.
 Result<BurstRequest, PacketError> parse_request(std::span<const FmqRequestDatum> datums);
+/// The same instead of what `request` had, whose room is used again. On an error it has anything.
+Result<void, PacketError> parse_request_into(std::span<const FmqRequestDatum> datums,
+                                             BurstRequest& request);
 
 }  // namespace penstock

@@ -15,9 +15,9 @@ namespace {
 
 static_assert(std::atomic_ref<std::uint64_t>::is_always_lock_free);
 
-// Two ends in one process have the ring at two addresses, and ThreadSanitizer knows a counter by its
-// address: it would not see that what one end did before it published is ordered before what the
-// other does with it. One address for all rings orders more than there is, but nothing less.
+// Two ends in one process have the ring at two addresses, and ThreadSanitizer knows a counter by
+// its address: it would not see that what one end did before it published is ordered before what
+// the other does with it. One address for all rings orders more than there is, but nothing less.
 #if defined(__SANITIZE_THREAD__)
 char all_rings;
 void order_before_store() { __tsan_release(&all_rings); }
@@ -26,6 +26,9 @@ void order_after_load() { __tsan_acquire(&all_rings); }
 void order_before_store() {}
 void order_after_load() {}
 #endif
+
+/// Of a ring's next elements, the bytes that are fetched ahead.
+constexpr std::size_t kMostExpected = 1024;
 
 std::uint64_t load(std::uint64_t* counter, std::memory_order order) {
   const std::uint64_t value = std::atomic_ref(*counter).load(order);
@@ -127,12 +130,26 @@ void RingWriter::publish(std::size_t count) {
   store(ring_.write_counter, own_, std::memory_order_release);
 }
 
+/// The next elements will be about as many: their cache lines are fetched for writing while the
+/// reader is busy with the last ones. Not the line that it may be reading.
+void RingWriter::expect(std::size_t count) const {
+  constexpr std::size_t kLine = 64;
+  const std::size_t size = std::min(count * ring_.quantum, kMostExpected);
+  std::size_t offset = own_ % ring_.bytes;
+  offset += kLine - reinterpret_cast<std::uintptr_t>(ring_.data + offset) % kLine;
+  for (std::size_t done = 0; done < size; done += kLine, offset += kLine) {
+    if (offset >= ring_.bytes) offset -= ring_.bytes;
+    __builtin_prefetch(ring_.data + offset, 1);
+  }
+}
+
 Result<void, QueueError> RingWriter::write(const std::byte* from, std::size_t count) {
   if (count == 0) return {};
   PENSTOCK_TRY(claim(count));
   begun_ = 0;
   (void)RingSlots(ring_, own_, count).set(0, from, count);
   publish(count);
+  if (flavor_ == QueueFlavor::kSynchronised) expect(count);
   return {};
 }
 
@@ -226,6 +243,8 @@ Result<void, QueueError> RingReader::read(std::byte* to, std::size_t count) {
   auto slots = begin(count);
   if (!slots) return std::unexpected(slots.error());
   begun_ = 0;
+  // To be stored to below, by when it has come.
+  if (flavor_ == QueueFlavor::kSynchronised) __builtin_prefetch(ring_.read_counter, 1);
   (void)slots->get(0, to, count);
   return release(count);
 }

@@ -101,6 +101,7 @@ class RingWriter {
   std::size_t room() const { return (ring_.bytes - (own_ - peer_)) / ring_.quantum; }
   Result<void, QueueError> claim(std::size_t count);
   void publish(std::size_t count);
+  void expect(std::size_t count) const;
 
   RingView ring_;
   QueueFlavor flavor_;

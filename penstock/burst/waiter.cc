@@ -23,9 +23,10 @@ void relax() {
 }  // namespace
 
 Waiter::Waiter(const WaitPlace& place, Deadline deadline, Nanoseconds poll_window)
-    : place_(place), deadline_(deadline), polling_(poll_window > Nanoseconds::zero()) {
-  if (polling_) poll_until_ = std::min(place_.clock->now() + poll_window, deadline_.at());
-}
+    : place_(place),
+      deadline_(deadline),
+      poll_window_(poll_window),
+      polling_(poll_window > Nanoseconds::zero()) {}
 
 Result<void, QueueError> Waiter::admit() const {
   if (deadline_.at() == TimePoint::max()) return std::unexpected(QueueError::kNoDeadline);
@@ -35,6 +36,7 @@ Result<void, QueueError> Waiter::admit() const {
 
 /// True when the window is still open.
 bool Waiter::poll() {
+  if (polls_ == 0) poll_until_ = std::min(place_.clock->now() + poll_window_, deadline_.at());
   if (++polls_ % kPollsBetweenClocks == 0 && place_.clock->now() >= poll_until_) return false;
   if (polls_ % kPollsBetweenYields == 0) {
     std::this_thread::yield();
@@ -45,6 +47,7 @@ bool Waiter::poll() {
 }
 
 void Waiter::sleep(Nanoseconds left) {
+  if (place_.slept != nullptr) *place_.slept = true;
   const TimePoint now = Clock::system().now();
   if (!place_.flag) {
     place_.lifeline->nap(now + std::min(left, nap_));

@@ -36,6 +36,7 @@ struct WaitPlace {
   std::uint32_t bits = 0;                        ///< Of the flag, which the peer sets.
   const Clock* clock = &Clock::system();
   Nanoseconds slice = kWaitSlice;
+  bool* slept = nullptr;  ///< Null, or set to true by the first sleep.
 };
 
 class Waiter {
@@ -65,7 +66,8 @@ class Waiter {
 
   WaitPlace place_;
   Deadline deadline_;
-  TimePoint poll_until_;
+  Nanoseconds poll_window_;
+  TimePoint poll_until_;  // Set by the first poll.
   Nanoseconds nap_ = kFirstNap;
   std::uint32_t polls_ = 0;
   std::uint32_t bits_ = 0;

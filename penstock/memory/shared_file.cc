@@ -49,8 +49,9 @@ Result<UniqueFd> SharedFile::duplicate() const {
 }
 
 Result<void> SharedFile::settle() {
+  if (peers_ == MapAccess::kRead || is_settled_) return {};
   const std::lock_guard lock(mutex_);
-  if (peers_ == MapAccess::kRead || !file_.is_valid()) return {};
+  if (is_settled_) return {};
   if (!writers_are_sealed(file_)) {
     return fail(ErrorKind::kCorrupt,
                 "shared memory: the other process has not sealed it, and could take pages away");
@@ -58,6 +59,7 @@ Result<void> SharedFile::settle() {
   // A hole may have been made before; from here on there can't be another one.
   PENSTOCK_TRY(allocate_pages(file_, mapping_.size()));
   file_.reset();
+  is_settled_ = true;
   return {};
 }
 

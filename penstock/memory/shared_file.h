@@ -11,6 +11,7 @@
 // bytes are whoever's turn it is.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -55,6 +56,7 @@ class SharedFile {
   const SharedMapping mapping_;
   const MapAccess peers_;
   mutable std::mutex mutex_;
+  std::atomic<bool> is_settled_{false};
   UniqueFd file_;
   std::vector<std::function<void()>> tell_;
 };

@@ -56,13 +56,14 @@ void publish(State& state, const Side& side) { ++(side.writes ? state.written : 
 
 /// The order of the steps that pass an element.
 Step after_look(Flaw flaw, const Side& side) {
-  if (flaw == Flaw::kWakeBeforePublish) return Step::kSetBit;
+  if (flaw == Flaw::kWakeBeforePublish) return Step::kPeek;
   if (flaw == Flaw::kPublishBeforeStore && side.writes) return Step::kPublish;
   return Step::kStore;
 }
 
 Step after_store(Flaw flaw, const Side& side) {
-  if (flaw == Flaw::kPublishBeforeStore && side.writes) return Step::kSetBit;
+  if (flaw == Flaw::kPublishBeforeStore && side.writes) return Step::kPeek;
+  if (flaw == Flaw::kPeekBeforePublish) return Step::kPeek;
   return Step::kPublish;
 }
 
@@ -71,7 +72,8 @@ Step next_element(const End& end) { return end.count == kItems ? Step::kDone : S
 Step after_publish(Flaw flaw, const Side& side, const End& end) {
   if (flaw == Flaw::kWakeBeforePublish) return next_element(end);
   if (flaw == Flaw::kPublishBeforeStore && side.writes) return Step::kStore;
-  return Step::kSetBit;
+  if (flaw == Flaw::kPeekBeforePublish) return end.saw ? next_element(end) : Step::kSetBit;
+  return Step::kPeek;
 }
 
 Step after_wake(Flaw flaw, const End& end) {
@@ -82,6 +84,17 @@ void look(State& state, const Side& side, Flaw flaw) {
   const int there = state.written - state.read;
   const bool possible = side.writes ? there < kCapacity : there > 0;
   end_of(state, side).step = possible ? after_look(flaw, side) : Step::kClear;
+}
+
+void peek(State& state, const Side& side, Flaw flaw) {
+  End& end = end_of(state, side);
+  const bool is_set = (state.word & side.peer_bit) != 0;
+  if (flaw == Flaw::kPeekBeforePublish) {
+    end.saw = is_set;
+    end.step = Step::kPublish;
+  } else {
+    end.step = is_set ? after_wake(flaw, end) : Step::kSetBit;
+  }
 }
 
 void set_bit(State& state, const Side& side, Flaw flaw) {
@@ -121,6 +134,9 @@ void take_step(State& state, const Side& side, Flaw flaw) {
     case Step::kPublish:
       publish(state, side);
       end.step = after_publish(flaw, side, end);
+      break;
+    case Step::kPeek:
+      peek(state, side, flaw);
       break;
     case Step::kSetBit:
       set_bit(state, side, flaw);

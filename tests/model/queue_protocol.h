@@ -27,6 +27,7 @@ enum class Flaw {
   kWakeBeforePublish,    ///< The bit is set, and the peer woken, before the counter is published.
   kSleepWithoutCompare,  ///< The kernel does not compare the word.
   kIgnoreSetBit,         ///< The waiter sleeps although clearing showed that its bit was set.
+  kPeekBeforePublish,    ///< Whether the bit is set is looked at before the counter is published.
   kSkipIfAnyBit,         ///< No system call when any bit was set, instead of this one.
   kSleepAtOneWord,  ///< The waiter sleeps at the shared word only, and the watcher wakes it there.
   kWakeBeforeCut,   ///< The watcher wakes first and marks the lifeline then.
@@ -42,6 +43,7 @@ enum class Step : std::uint8_t {
   kLook,     ///< Load the peer's counter; room, or something there?
   kStore,    ///< Copy the element.
   kPublish,  ///< Store the own counter.
+  kPeek,     ///< Load the word; when the peer's bit is set, nobody needs to be woken.
   kSetBit,   ///< word |= the peer's bit.
   kWake,     ///< FUTEX_WAKE.
   kClear,    ///< word &= ~own bit.
@@ -57,6 +59,7 @@ struct End {
   Step step = Step::kCheck;
   std::uint8_t count = 0;  ///< Elements stored (or loaded) by this end.
   std::uint8_t old = 0;    ///< The word as the last access found it.
+  bool saw = false;        ///< kPeekBeforePublish: the bit was set.
   bool moved = false;      ///< Asleep where wake-ups of the word do not reach it.
   auto operator<=>(const End&) const = default;
 };

@@ -53,6 +53,7 @@ INSTANTIATE_TEST_SUITE_P(
         Broken{Flaw::kWakeBeforePublish, Mortal::kNobody, "stuck for ever"},
         Broken{Flaw::kSleepWithoutCompare, Mortal::kNobody, "stuck for ever"},
         Broken{Flaw::kIgnoreSetBit, Mortal::kNobody, "stuck for ever"},
+        Broken{Flaw::kPeekBeforePublish, Mortal::kNobody, "stuck for ever"},
         Broken{Flaw::kSkipIfAnyBit, Mortal::kNobody, "stuck for ever"},
         Broken{Flaw::kSleepAtOneWord, Mortal::kWriter, "stuck for ever"},
         Broken{Flaw::kSleepAtOneWord, Mortal::kReader, "stuck for ever", Peer::kHostile},
