@@ -64,6 +64,12 @@ TEST_F(Q03, GivenABitThatNobodySets_WhenWaitedFor_ThenTheDeadlineEndsIt) {
   EXPECT_EQ(word(), EventFlag::kNotFull) << "another's bit was taken";
 }
 
+TEST_F(Q03, GivenOneOfTwoBitsSet_WhenBothAreSignalled_ThenTheOtherIsSetToo) {
+  flag_.wake(EventFlag::kNotFull);
+  flag_.wake(EventFlag::kNotFull | EventFlag::kNotEmpty);
+  EXPECT_EQ(wait(EventFlag::kNotEmpty, kPast), EventFlag::kNotEmpty);
+}
+
 TEST_F(Q03, GivenABitThatIsSet_WhenTheDeadlineIsPast_ThenItIsTakenAllTheSame) {
   flag_.wake(EventFlag::kNotEmpty | 8);
   EXPECT_EQ(wait(EventFlag::kNotEmpty, kPast), EventFlag::kNotEmpty);
