@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <latch>
 #include <memory>
 #include <string>
 #include <thread>
@@ -241,11 +242,14 @@ TEST_F(X06_Client, GivenAServiceThatNeverAnswers_WhenTheDeadlinePasses_ThenOnlyT
 
 TEST_F(Q04_Client, GivenAResultBeforeAnyRequest_WhenOneIsToBeSent_ThenItIsNotAndTheFailureSaysSo) {
   Results::Writer* results = nullptr;
-  serve([&results](Results::Writer& writer) {
+  std::latch is_free(1);  // One thread at a time writes.
+  serve([&](Results::Writer& writer) {
     results = &writer;
     send(writer, honest());
+    is_free.count_down();
   });
   ASSERT_TRUE(client_->execute(execution()));
+  is_free.wait();
   send(*results, honest());
   const auto done = client_->execute(execution());
   ASSERT_FALSE(done);
