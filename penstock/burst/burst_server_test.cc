@@ -297,6 +297,19 @@ TEST_F(X03_Server, GivenSlotsThatNobodyHas_WhenFreedWithoutEnd_ThenNothingGrows)
   EXPECT_EQ(seen_->removed, std::vector<std::int32_t>{3});
 }
 
+TEST_F(X03_Server, GivenASlotFreedDuringAnExecution_WhenItEnds_ThenItIsRemovedOnlyThen) {
+  bool was_there = false;
+  seen_->answer = [&](const BurstRequest&) {
+    std::thread([&] { context_->free_memory(3); }).join();
+    was_there = seen_->removed.empty();
+    return BurstResult{.status = ErrorStatus::kNone, .shapes = {}, .timing = {}};
+  };
+  start();
+  EXPECT_EQ(ask(serialise(request())).status, ErrorStatus::kNone);
+  EXPECT_TRUE(was_there);
+  EXPECT_EQ(seen_->removed, std::vector<std::int32_t>{3});
+}
+
 TEST_F(X04_Server, GivenASynchronousModel_WhenServed_ThenItGetsMemoriesWithEachRequest) {
   class Model final : public SynchronousModel {
    public:
