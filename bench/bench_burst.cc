@@ -13,8 +13,10 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "bench/burst_packaged_peers.h"
 #include "bench/burst_peers.h"
 #include "bench/burst_run.h"
 #include "bench/report.h"
@@ -51,12 +53,15 @@ struct Times {
   std::vector<double> all;
 };
 
-Result<void> measure(Asker& asker, int trips, Times& times) {
-  auto round = time_round_trips(asker, trips);
-  if (!round) return std::unexpected(round.error());
+Result<void> add_round(Result<std::vector<double>> round, Times& times) {
+  if (!round) return std::unexpected(std::move(round).error());
   times.medians.push_back(median(*round));
   times.all.insert(times.all.end(), round->begin(), round->end());
   return {};
+}
+
+Result<void> measure(Asker& asker, int trips, Times& times) {
+  return add_round(time_round_trips(asker, trips), times);
 }
 
 void add_row(BenchReport& report, const std::string& name, const Times& ours, const char* peer_name,
@@ -87,6 +92,10 @@ Result<double> first_trip(Asker& asker) {
 
 Result<void> measure_trips(const Flags& flags, BenchReport& report) {
   leave_core();
+  auto boost_mq = PackagedPeer::start("boost-mq");
+  if (!boost_mq) return std::unexpected(boost_mq.error());
+  auto grpc = PackagedPeer::start("grpc");
+  if (!grpc) return std::unexpected(grpc.error());
   // Forked before this process has threads.
   auto ping_pong = make_ping_pong();
   if (!ping_pong) return std::unexpected(ping_pong.error());
@@ -105,16 +114,20 @@ Result<void> measure_trips(const Flags& flags, BenchReport& report) {
   if (!first) return std::unexpected(first.error());
 
   stay_on_core(0);
-  Times ours, bare, sockets, two, twenty_four;
+  Times ours, bare, sockets, queues, calls, two, twenty_four;
   for (int round = 0; round < flags.rounds; ++round) {
     PENSTOCK_TRY(measure(**burst, flags.trips, ours));
     PENSTOCK_TRY(measure(**ping_pong, flags.trips, bare));
     PENSTOCK_TRY(measure(**uds, flags.trips, sockets));
+    PENSTOCK_TRY(add_round((*boost_mq)->measure(flags.trips), queues));
+    PENSTOCK_TRY(add_round((*grpc)->measure(flags.trips), calls));
     PENSTOCK_TRY(measure(**middle, flags.trips, two));
     PENSTOCK_TRY(measure(**large, flags.trips, twenty_four));
   }
   add_row(report, "execution, futex", ours, "ping-pong", bare, 0.87);
   add_row(report, "execution, futex", ours, "uds", sockets, 1.2);
+  add_row(report, "execution, futex", ours, "boost-mq", queues, 2);
+  add_row(report, "execution, futex", ours, "grpc", calls, 8);
   for (const auto& [name, times] : {std::pair{"2 MB by pool, more than 2 KB", &two},
                                     std::pair{"24 MB by pool, more than 2 KB", &twenty_four}}) {
     std::vector<double> added;
@@ -145,19 +158,31 @@ Result<void> measure_trips(const Flags& flags, BenchReport& report) {
 
 Result<void> measure_polling(const Flags& flags, BenchReport& report) {
   leave_core();
+  auto grpc = PackagedPeer::start("grpc");
+  if (!grpc) return std::unexpected(grpc.error());
   auto server = BurstServerProcess::start();
   if (!server) return std::unexpected(server.error());
   auto burst = make_burst((*server)->socket(), kSmall, kPolling);
   if (!burst) return std::unexpected(burst.error());
   stay_on_core(0);
-  Times ours, spin;
+  Times ours, spin, calls, samples;
   for (int round = 0; round < flags.rounds; ++round) {
     PENSTOCK_TRY(measure(**burst, flags.trips, ours));
     auto spinning = make_spin_ping_pong();  // Its thread would keep a core busy in ours.
     if (!spinning) return std::unexpected(spinning.error());
     PENSTOCK_TRY(measure(**spinning, flags.trips, spin));
+    spinning->reset();
+    PENSTOCK_TRY(add_round((*grpc)->measure(flags.trips), calls));
+    // Its answering process polls all the time, too.
+    leave_core();
+    auto iceoryx = PackagedPeer::start("iceoryx");
+    stay_on_core(0);
+    if (!iceoryx) return std::unexpected(iceoryx.error());
+    PENSTOCK_TRY(add_round((*iceoryx)->measure(flags.trips), samples));
   }
   add_row(report, "execution, polling", ours, "spin-ping-pong", spin, 0.25);
+  add_row(report, "execution, polling", ours, "iceoryx", samples, 1.5);
+  add_row(report, "execution, polling", ours, "grpc", calls, 25);
   return {};
 }
 

@@ -29,42 +29,6 @@ namespace {
 
 constexpr Nanoseconds kPatience = std::chrono::seconds(1);
 
-/// A child that ends with its parent, and when this goes.
-class Child {
- public:
-  explicit Child(pid_t pid) : pid_(pid) {}
-  ~Child() {
-    if (pid_ <= 0) return;
-    ::kill(pid_, SIGKILL);
-    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-    }
-  }
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-
- private:
-  pid_t pid_;
-};
-
-/// Runs `answer` in a process of its own, which has no other threads.
-template <typename Answer>
-Result<std::unique_ptr<Child>> start(Answer answer) {
-  const pid_t parent = ::getpid();
-  const pid_t pid = ::fork();
-  if (pid < 0) return fail(ErrorKind::kExhausted, "no process");
-  if (pid == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(0);
-    stay_on_core(1);
-    answer();
-    ::_exit(0);
-  }
-  return std::make_unique<Child>(pid);
-}
-
-/// What the answer's first byte is for a question's.
-std::uint8_t answer_of(std::uint8_t question) { return static_cast<std::uint8_t>(question + 1); }
-
 struct PingPong {
   std::atomic<std::uint32_t> asked;
   std::atomic<std::uint32_t> answered;
@@ -216,12 +180,32 @@ void stay_on_core(int core) {
 
 void leave_core() { ::sched_setaffinity(0, sizeof(cpu_set_t), &own_cores()); }
 
+Result<std::unique_ptr<Child>> Child::start(const std::function<void()>& answer, int signal) {
+  const pid_t parent = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid < 0) return fail(ErrorKind::kExhausted, "no process");
+  if (pid == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(0);
+    stay_on_core(1);
+    answer();
+    ::_exit(0);
+  }
+  return std::unique_ptr<Child>(new Child(pid, signal));
+}
+
+Child::~Child() {
+  ::kill(pid_, signal_);
+  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
 Result<AskerPtr> make_ping_pong() {
   void* const memory =
       ::mmap(nullptr, sizeof(PingPong), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return fail(ErrorKind::kExhausted, "no memory");
   auto* const shared = new (memory) PingPong{};
-  auto child = start([shared] { answer_ping_pong(*shared); });
+  auto child = Child::start([shared] { answer_ping_pong(*shared); });
   if (!child) return std::unexpected(child.error());
   return std::make_unique<PingPongAsker>(shared, std::move(*child));
 }
@@ -235,7 +219,7 @@ Result<AskerPtr> make_uds() {
   UniqueFd theirs(ends[1]);
   const timeval limit{.tv_sec = 1, .tv_usec = 0};
   ::setsockopt(ours.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  auto child = start([socket = theirs.get()] {
+  auto child = Child::start([socket = theirs.get()] {
     std::array<std::uint8_t, kQuestionBytes> question{};
     std::array<std::uint8_t, kAnswerBytes> answer{};
     while (::recv(socket, question.data(), kQuestionBytes, 0) == ssize_t(kQuestionBytes)) {

@@ -4,8 +4,13 @@
 // between two processes (or threads, where its name says so), by different means.
 #pragma once
 
+#include <sys/types.h>
+
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "penstock/base/clock.h"
@@ -25,6 +30,27 @@ class Asker {
   virtual Result<void> ask() = 0;
 };
 using AskerPtr = std::unique_ptr<Asker>;
+
+/// A process without other threads that does `answer` on core 1, and ends with this one, and, by
+/// `signal`, when this goes. To be made before the caller has threads.
+class Child {
+ public:
+  static Result<std::unique_ptr<Child>> start(const std::function<void()>& answer,
+                                              int signal = SIGKILL);
+  ~Child();
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+ private:
+  Child(pid_t pid, int signal) : pid_(pid), signal_(signal) {}
+  const pid_t pid_;
+  const int signal_;
+};
+
+/// What the answer's first byte is for a question's.
+inline std::uint8_t answer_of(std::uint8_t question) {
+  return static_cast<std::uint8_t>(question + 1);
+}
 
 /// Two futex words and the bytes, in memory that two processes share.
 Result<AskerPtr> make_ping_pong();

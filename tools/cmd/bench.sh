@@ -9,6 +9,8 @@ name=${1:-}
   die "usage: ./dev bench NAME, where NAME is one of: $(program_names bench bench)"
 shift
 build release
+# What only this bench is measured beside.
+[[ $name != burst ]] || build release packaged_peer
 program=$(programs release bench "$name")
 use_build release
 mkdir -p build/bench
