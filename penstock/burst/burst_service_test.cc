@@ -1,18 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A client whose server is killed notices it, wherever it waits (contract Q05).
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <poll.h>
-#include <sys/types.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <csignal>
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,59 +11,12 @@
 #include "penstock/burst/burst_client.h"
 #include "penstock/burst/remote_model.h"
 #include "penstock/burst/testing/asleep.h"
+#include "penstock/burst/testing/service_process.h"
 
 namespace penstock {
 namespace {
 
 constexpr Nanoseconds kNoticed = std::chrono::milliseconds(10);
-
-/// burst_service, and what it says. Killed and waited for at the latest when this goes.
-class Service {
- public:
-  Service() {
-    std::string name = (std::filesystem::temp_directory_path() / "penstock-burst-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(name.data()), nullptr);
-    folder_ = name;
-    const std::string path = socket().string();
-    std::array<int, 2> pipe{};
-    EXPECT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
-    said_ = UniqueFd(pipe[0]);
-    const UniqueFd says(pipe[1]);
-    pid_ = ::fork();
-    if (pid_ == 0) {
-      ::dup2(says.get(), STDOUT_FILENO);
-      const std::array<const char*, 3> arguments = {PENSTOCK_BURST_SERVICE, path.c_str(), nullptr};
-      ::execv(PENSTOCK_BURST_SERVICE, const_cast<char* const*>(arguments.data()));
-      ::_exit(127);
-    }
-    EXPECT_EQ(hear(), 'r');
-  }
-  ~Service() {
-    kill();
-    int status = 0;
-    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
-    }
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-  Service(const Service&) = delete;
-  Service& operator=(const Service&) = delete;
-
-  std::filesystem::path socket() const { return folder_ / "burst"; }
-  void kill() const { ::kill(pid_, SIGKILL); }
-  /// The next character that it says; 0: none in 20 s.
-  char hear() const {
-    pollfd polled{.fd = said_.get(), .events = POLLIN, .revents = 0};
-    char what = 0;
-    if (::poll(&polled, 1, 20000) != 1 || ::read(said_.get(), &what, 1) != 1) return 0;
-    return what;
-  }
-
- private:
-  std::filesystem::path folder_;
-  UniqueFd said_;
-  pid_t pid_ = -1;
-};
 
 /// The client sleeps at the result queue, or has a window in which it polls first.
 enum class Waits { kAsleep, kPolling };
@@ -84,8 +28,12 @@ std::string name_of(const ::testing::TestParamInfo<Waits>& info) {
 class Q05_Client : public ::testing::TestWithParam<Waits> {
  protected:
   static Nanoseconds time_to_notice() {
-    const Service service;
-    const auto model = RemoteModel::connect(service.socket(), "stuck");
+    const auto service = testing::ServiceProcess::start(PENSTOCK_BURST_SERVICE);
+    if (!service) {
+      ADD_FAILURE() << service.error().message();
+      return {};
+    }
+    const auto model = RemoteModel::connect((*service)->socket(), "stuck");
     if (!model) {
       ADD_FAILURE() << model.error().message();
       return {};
@@ -107,10 +55,10 @@ class Q05_Client : public ::testing::TestWithParam<Waits> {
       auto done = (*client)->execute(execution);
       return std::pair(std::move(done), Clock::system().now());
     });
-    EXPECT_EQ(service.hear(), 'x');
+    EXPECT_EQ((*service)->hear(), 'x');
     if (!polls) executing.await_asleep();
     const TimePoint killed = Clock::system().now();
-    service.kill();
+    (*service)->kill();
     const auto [done, noticed] = executing.join();
     EXPECT_FALSE(done);
     if (done) return {};
