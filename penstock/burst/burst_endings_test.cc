@@ -2,20 +2,20 @@
 //
 // How bursts end, from either side, and what is left of them then (contract X03-X05, Q04, Q05).
 #include <gtest/gtest.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <future>
 #include <latch>
 #include <memory>
-#include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "penstock/burst/burst_server.h"
@@ -27,16 +27,13 @@
 #include "penstock/burst/request_packet.h"
 #include "penstock/burst/result_packet.h"
 #include "penstock/burst/socket_file.h"
-#include "penstock/burst/testing/burst_fixture.h"
-#include "penstock/burst/unix_address.h"
+#include "penstock/burst/testing/raw_burst.h"
 
 namespace penstock {
 namespace {
 
 using testing::soon;
 using testing::Way;
-using Requests = MessageQueue<FmqRequestDatum, QueueFlavor::kSynchronised>;
-using Results = MessageQueue<FmqResultDatum, QueueFlavor::kSynchronised>;
 
 // --- a burst as its client's raw queues
 
@@ -72,26 +69,12 @@ class EmptyCallback final : public BurstCallback {
   std::function<void(std::span<const std::int32_t>)> meanwhile;
 };
 
-class EndingBurst : public ::testing::Test {
+class EndingBurst : public testing::RawQueues {
  protected:
-  void SetUp() override {
-    auto writer = Requests::create_writer({kBurstChannelLength, true}, {.lifeline = lifeline_});
-    auto reader = Results::create_reader({kBurstChannelLength, true}, {.lifeline = lifeline_});
-    ASSERT_TRUE(writer && reader);
-    requests_.emplace(std::move(*writer));
-    results_.emplace(std::move(*reader));
-  }
   /// After what the burst's thread will look at has been set.
   void start() {
-    auto configured = BurstServer::create({.callback = callback_,
-                                           .requests = std::move(*requests_->describe()),
-                                           .results = std::move(*results_->describe()),
-                                           .client_lifeline = lifeline_,
-                                           .service_lifeline = service_lifeline_},
-                                          std::make_unique<SlotExecutor>(slots_));
-    ASSERT_EQ(configured.status, ErrorStatus::kNone) << configured.message;
-    context_ = std::move(configured.context);
-    ASSERT_TRUE(requests_->settle() && results_->settle());
+    keep(BurstServer::create(configuration_with(callback_, service_lifeline_),
+                             std::make_unique<SlotExecutor>(slots_)));
   }
   ErrorStatus ask(std::vector<std::int32_t> slots) {
     const auto packet = serialise(BurstRequest{
@@ -109,13 +92,9 @@ class EndingBurst : public ::testing::Test {
     return result ? result->status : ErrorStatus::kGeneralFailure;
   }
 
-  std::shared_ptr<Lifeline> lifeline_ = std::make_shared<Lifeline>();
   std::shared_ptr<Lifeline> service_lifeline_ = std::make_shared<Lifeline>();
   std::shared_ptr<SlotExecutor::Slots> slots_ = std::make_shared<SlotExecutor::Slots>();
   std::shared_ptr<EmptyCallback> callback_ = std::make_shared<EmptyCallback>();
-  std::optional<Requests::Writer> requests_;
-  std::optional<Results::Reader> results_;
-  std::unique_ptr<BurstContext> context_;
 };
 
 using X03_Ending = EndingBurst;
@@ -201,35 +180,7 @@ TEST_F(Q04_Ending, GivenAClientThatTakesNoResult_WhenThereIsNoRoom_ThenItsWaitsE
 
 // --- over a socket
 
-/// Speaks the messages by hand.
-class EndingHost : public testing::BurstTest {
- protected:
-  FdSocket connect() {
-    UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-    const auto address = UnixAddress::of(this->socket());
-    EXPECT_EQ(::connect(socket.get(), address->get(), address->size()), 0);
-    return FdSocket(std::move(socket));
-  }
-  void configure(const FdSocket& socket) {
-    auto requests = Requests::create_writer({kBurstChannelLength, true});
-    auto results = Results::create_reader({kBurstChannelLength, true});
-    ASSERT_TRUE(send_control(socket,
-                             {.id = 1,
-                              .body = ConfigureMessage{.model = "small",
-                                                       .requests = std::move(*requests->describe()),
-                                                       .results = std::move(*results->describe())}},
-                             soon()));
-    const auto answer = receive_control(socket, soon());
-    ASSERT_TRUE(answer) << answer.error().message();
-    ASSERT_EQ(std::get<ConfiguredMessage>(answer->body).status, ErrorStatus::kNone);
-    ASSERT_TRUE(requests->settle() && results->settle());
-    requests_.emplace(std::move(*requests));
-    results_.emplace(std::move(*results));
-  }
-
-  std::optional<Requests::Writer> requests_;
-  std::optional<Results::Reader> results_;
-};
+using EndingHost = testing::RawHost;
 using X01_EndingHost = EndingHost;
 using X04_EndingHost = EndingHost;
 using Q04_EndingHost = EndingHost;

@@ -16,16 +16,16 @@
 #include "penstock/burst/message_queue.h"
 #include "penstock/burst/packet_channel.h"
 #include "penstock/burst/result_packet.h"
+#include "penstock/burst/testing/raw_burst.h"
 #include "penstock/memory/shared_file.h"
 #include "penstock/memory/shared_mapping.h"
 
 namespace penstock {
 namespace {
 
-using Requests = MessageQueue<FmqRequestDatum, QueueFlavor::kSynchronised>;
-using Results = MessageQueue<FmqResultDatum, QueueFlavor::kSynchronised>;
-
-Deadline soon() { return Deadline::after(Clock::system(), std::chrono::seconds(20)); }
+using testing::Requests;
+using testing::Results;
+using testing::soon;
 
 /// values [4] float32 -> scores [1, 4] float32 and rows [0..10, 2] float32. Maps the outputs' file
 /// as an honest service would, and answers each request as the test says.
