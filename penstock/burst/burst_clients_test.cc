@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A host and clients that are other processes: killed ones and hostile ones (contract Q04, Q05).
+// A host and clients that are other processes: killed, hostile and forgetful ones (contract X03,
+// Q04, Q05).
 #include <gtest/gtest.h>
 #include <sys/types.h>
 #include <sys/wait.h>
@@ -20,6 +21,7 @@
 
 #include "penstock/base/log.h"
 #include "penstock/burst/testing/burst_fixture.h"
+#include "penstock/burst/testing/freeing.h"
 
 namespace penstock {
 namespace {
@@ -96,8 +98,10 @@ class BurstProcesses : public testing::BurstTest {
   }
   std::shared_ptr<BurstQuota> quota_ = BurstQuota::create({});
 };
+using X03_Process = BurstProcesses;
 using Q04_Process = BurstProcesses;
 using Q05_Process = BurstProcesses;
+INSTANTIATE_TEST_SUITE_P(Burst, X03_Process, ::testing::Values(Way::kSocket), testing::name_of);
 INSTANTIATE_TEST_SUITE_P(Burst, Q04_Process, ::testing::Values(Way::kSocket), testing::name_of);
 INSTANTIATE_TEST_SUITE_P(Burst, Q05_Process, ::testing::Values(Way::kSocket), testing::name_of);
 
@@ -119,6 +123,31 @@ TEST_P(Q05_Process, GivenAClientThatIsKilled_WhenItExecutes_ThenTheServerHoldsNo
   EXPECT_EQ(quota_->slots(), 0u);
   EXPECT_EQ(quota_->bytes(), 0u);
   EXPECT_EQ(model_->holds(), 0);
+}
+
+TEST_P(X03_Process, GivenClientsThatFreeInAnyOrder_WhenTheyHaveFreedAll_ThenNothingOfItIsMapped) {
+  const Held before = Held::now();
+  {
+    BurstPeer first(socket(), "free", 1), second(socket(), "free", 2);
+    const auto goes_on = [&] {
+      std::this_thread::yield();
+      return !first.has_ended() && !second.has_ended();
+    };
+    // Executions, each with the right outputs, or a peer ends.
+    while (metrics_->by_status.at(0) < 2U * testing::kFreeingExecutions && goes_on()) {
+    }
+    const Deadline deadline = testing::soon();
+    while (quota_->slots() > 0 && !deadline.passed(Clock::system()) && goes_on()) {
+    }
+    EXPECT_FALSE(first.has_ended()) << first.status();
+    EXPECT_FALSE(second.has_ended()) << second.status();
+    EXPECT_EQ(quota_->slots(), 0u);
+    EXPECT_EQ(quota_->bytes(), 0u);
+    EXPECT_EQ(host_->clients(), 2u);
+    EXPECT_EQ(Held::now().mappings, before.mappings + 4) << "two queues a client";
+  }
+  while (host_->clients() > 0) std::this_thread::yield();
+  EXPECT_EQ(Held::now(), before);
 }
 
 TEST_P(Q04_Process, GivenClientsThatScribble_WhenOthersAreServed_ThenTheseSeeNothingOfIt) {

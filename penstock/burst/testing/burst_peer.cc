@@ -3,6 +3,10 @@
 // The client's process of a burst's process tests:
 //
 //   burst_peer SOCKET execute 0           executions without end, for who kills it
+//   burst_peer SOCKET free SEED           kFreeingExecutions of files that are freed, used again
+//   and
+//                                         let go of at random; at the end it has freed all, and
+//                                         stays
 //   burst_peer SOCKET scribble SEED       bursts of a client that knows the protocol and keeps no
 //                                         rule of it: live rings, counters, flags, memories, and
 //                                         messages with files, all at random
@@ -12,14 +16,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <random>
 #include <span>
 #include <string>
+#include <thread>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -32,6 +39,7 @@
 #include "penstock/burst/message_queue.h"
 #include "penstock/burst/remote_model.h"
 #include "penstock/burst/request_packet.h"
+#include "penstock/burst/testing/freeing.h"
 #include "penstock/burst/unix_address.h"
 #include "penstock/memory/shared_file.h"
 
@@ -63,6 +71,128 @@ int execute_without_end(const std::string& socket) {
          .deadline = in(std::chrono::seconds(20))});
     if (!done) return 3;
   }
+}
+
+/// Three files of an execution are three of these; some are freed in the middle of it by a thread.
+class Freer {
+ public:
+  Freer(BurstClient& client, unsigned seed) : client_(client), random_(seed) {
+    for (std::size_t i = 0; i < kFiles; ++i) {
+      values_.push_back(new_values());
+      places_.push_back(new_places());
+      outs_.push_back(file(1024, MapAccess::kReadWrite));
+    }
+  }
+
+  bool execute() {
+    const std::size_t value = pick(), place = pick(), out = pick();
+    std::memset(outs_[out]->bytes().data(), 0, 1024);
+    // Of the others, while this one runs.
+    std::thread frees([&, some = pick(), other = pick()] {
+      if (some != value) client_.free_memory(*values_[some]);
+      if (other != place) places_[other] = nullptr;
+    });
+    const auto done = client_.execute(
+        {.inputs = {{.memory = values_[value], .offset = 0, .length = 400, .dimensions = {100}},
+                    {.memory = places_[place], .offset = 0, .length = 16}},
+         .outputs = {{.memory = outs_[out], .offset = 64, .length = 400},
+                     {.memory = outs_[out], .offset = 0, .length = 8}},
+         .deadline = in(std::chrono::seconds(20))});
+    frees.join();
+    return done && done->result.status == ErrorStatus::kNone &&
+           is_right(*values_[value], *places_[place], *outs_[out]);
+  }
+
+  void free_some() {
+    for (auto& place : places_) {
+      if (place == nullptr) place = new_places();
+    }
+    for (auto* files : {&values_, &places_}) {
+      for (auto& one : *files) {
+        // Twice is once, and so is what the service has never seen.
+        for (std::uint64_t times = up_to(4); times > 1; --times) client_.free_memory(*one);
+      }
+    }
+    if (up_to(2) == 0) values_[pick()] = new_values();
+    // What a service has written to is shown to nobody else.
+    if (up_to(2) == 0) {
+      auto& out = outs_[pick()];
+      if (up_to(2) == 0) client_.free_memory(*out);
+      out = file(1024, MapAccess::kReadWrite);
+    }
+    for (auto& out : outs_) {
+      if (up_to(8) != 0) continue;
+      client_.free_memory(*out);
+      out = file(1024, MapAccess::kReadWrite);
+    }
+  }
+
+  void free_all() {
+    std::vector<std::shared_ptr<SharedFile>> all = std::move(values_);
+    all.insert(all.end(), places_.begin(), places_.end());
+    all.insert(all.end(), outs_.begin(), outs_.end());
+    places_.clear();
+    outs_.clear();
+    std::ranges::shuffle(all, random_);
+    for (auto& one : all) {
+      if (up_to(2) == 0) client_.free_memory(*one);
+      one = nullptr;
+    }
+  }
+
+ private:
+  static constexpr std::size_t kFiles = 5;
+
+  std::uint64_t up_to(std::uint64_t end) { return random_() % end; }
+  std::size_t pick() { return up_to(kFiles); }
+
+  std::shared_ptr<SharedFile> new_values() {
+    auto made = file(400, MapAccess::kRead);
+    const auto first = static_cast<float>(up_to(1000));
+    for (std::size_t i = 0; i < 100; ++i) {
+      const float value = first + static_cast<float>(i);
+      std::memcpy(made->bytes().data() + 4 * i, &value, 4);
+    }
+    return made;
+  }
+  std::shared_ptr<SharedFile> new_places() {
+    auto made = file(16, MapAccess::kRead);
+    const std::array<std::int64_t, 2> places{std::int64_t(up_to(1000)), std::int64_t(up_to(1000))};
+    std::memcpy(made->bytes().data(), places.data(), sizeof places);
+    return made;
+  }
+  static bool is_right(const SharedFile& values, const SharedFile& places, const SharedFile& out) {
+    for (std::size_t i = 0; i < 100; ++i) {
+      float value = 0, twice = 0;
+      std::memcpy(&value, values.bytes().data() + 4 * i, 4);
+      std::memcpy(&twice, out.bytes().data() + 64 + 4 * i, 4);
+      if (twice != 2 * value) return false;
+    }
+    std::array<std::int64_t, 2> two{};
+    std::int64_t sum = 0;
+    std::memcpy(two.data(), places.bytes().data(), sizeof two);
+    std::memcpy(&sum, out.bytes().data(), 8);
+    return sum == two[0] + two[1];
+  }
+
+  BurstClient& client_;
+  std::mt19937 random_;
+  std::vector<std::shared_ptr<SharedFile>> values_, places_, outs_;
+};
+
+int free_in_any_order(const std::string& socket, unsigned seed) {
+  auto model = RemoteModel::connect(socket, "small");
+  if (!model) return 2;
+  auto client = BurstClient::create(*model);
+  if (!client) return 2;
+  Freer freer(**client, seed);
+  for (int i = 0; i < testing::kFreeingExecutions; ++i) {
+    if (!freer.execute()) return 3;
+    freer.free_some();
+  }
+  freer.free_all();
+  if ((*client)->slots() != 0) return 4;
+  while (true) ::pause();
 }
 
 /// A queue as raw memory.
@@ -262,8 +392,10 @@ int main(int argc, char** argv) {
   if (argc != 4) return 64;
   const std::string what = argv[2];
   if (what == "execute") return penstock::execute_without_end(argv[1]);
+  const auto seed = static_cast<unsigned>(std::strtoul(argv[3], nullptr, 10));
+  if (what == "free") return penstock::free_in_any_order(argv[1], seed);
   if (what != "scribble") return 64;
-  penstock::Scribbler scribbler(argv[1], static_cast<unsigned>(std::strtoul(argv[3], nullptr, 10)));
+  penstock::Scribbler scribbler(argv[1], seed);
   for (int i = 0; i < 60; ++i) scribbler.one_burst();
   return 0;
 }
