@@ -3,12 +3,7 @@
 // A host and clients that are other processes: killed, hostile and forgetful ones (contract X03,
 // Q04, Q05).
 #include <gtest/gtest.h>
-#include <sys/types.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <array>
-#include <csignal>
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
@@ -21,50 +16,14 @@
 
 #include "penstock/base/log.h"
 #include "penstock/burst/testing/burst_fixture.h"
+#include "penstock/burst/testing/client_process.h"
 #include "penstock/burst/testing/freeing.h"
 
 namespace penstock {
 namespace {
 
+using testing::ClientProcess;
 using testing::Way;
-
-/// Killed and waited for at the latest when this goes.
-class BurstPeer {
- public:
-  BurstPeer(const std::filesystem::path& socket, const std::string& what, unsigned seed = 0) {
-    const std::string number = std::to_string(seed);
-    const std::array<const char*, 5> arguments = {PENSTOCK_BURST_PEER, socket.c_str(), what.c_str(),
-                                                  number.c_str(), nullptr};
-    pid_ = ::fork();
-    if (pid_ != 0) return;
-    ::execv(PENSTOCK_BURST_PEER, const_cast<char* const*>(arguments.data()));
-    ::_exit(127);
-  }
-  ~BurstPeer() {
-    if (pid_ <= 0) return;
-    ::kill(pid_, SIGKILL);
-    wait();
-  }
-  BurstPeer(const BurstPeer&) = delete;
-  BurstPeer& operator=(const BurstPeer&) = delete;
-
-  void kill() const { ::kill(pid_, SIGKILL); }
-  int wait() {
-    ::waitpid(pid_, &status_, 0);
-    pid_ = -1;
-    return status_;
-  }
-  bool has_ended() {
-    if (pid_ <= 0 || ::waitpid(pid_, &status_, WNOHANG) != pid_) return pid_ <= 0;
-    pid_ = -1;
-    return true;
-  }
-  int status() const { return status_; }
-
- private:
-  pid_t pid_ = -1;
-  int status_ = 0;
-};
 
 /// What a process has of others.
 struct Held {
@@ -109,7 +68,7 @@ TEST_P(Q05_Process, GivenAClientThatIsKilled_WhenItExecutes_ThenTheServerHoldsNo
   const Held before = Held::now();
   for (int round = 0; round < 5; ++round) {
     const auto served = metrics_->by_status.at(0).load();
-    BurstPeer peer(socket(), "execute");
+    ClientProcess peer(PENSTOCK_BURST_PEER, socket(), "execute");
     while (metrics_->by_status.at(0) < served + 20 && !peer.has_ended()) std::this_thread::yield();
     ASSERT_FALSE(peer.has_ended());
     EXPECT_EQ(host_->clients(), 1u);
@@ -128,7 +87,8 @@ TEST_P(Q05_Process, GivenAClientThatIsKilled_WhenItExecutes_ThenTheServerHoldsNo
 TEST_P(X03_Process, GivenClientsThatFreeInAnyOrder_WhenTheyHaveFreedAll_ThenNothingOfItIsMapped) {
   const Held before = Held::now();
   {
-    BurstPeer first(socket(), "free", 1), second(socket(), "free", 2);
+    ClientProcess first(PENSTOCK_BURST_PEER, socket(), "free", 1);
+    ClientProcess second(PENSTOCK_BURST_PEER, socket(), "free", 2);
     const auto goes_on = [&] {
       std::this_thread::yield();
       return !first.has_ended() && !second.has_ended();
@@ -153,7 +113,8 @@ TEST_P(X03_Process, GivenClientsThatFreeInAnyOrder_WhenTheyHaveFreedAll_ThenNoth
 TEST_P(Q04_Process, GivenClientsThatScribble_WhenOthersAreServed_ThenTheseSeeNothingOfIt) {
   const Held before = Held::now();
   {
-    BurstPeer first(socket(), "scribble", 1), second(socket(), "scribble", 2);
+    ClientProcess first(PENSTOCK_BURST_PEER, socket(), "scribble", 1);
+    ClientProcess second(PENSTOCK_BURST_PEER, socket(), "scribble", 2);
     const auto execution = this->execution(100);
     bool ends = false;
     int rounds = 0;

@@ -2,7 +2,8 @@
 //
 // The client's process of a burst's process tests:
 //
-//   burst_peer SOCKET execute 0           executions without end, for who kills it
+//   burst_peer SOCKET execute POLLS       executions without end, for who kills it; both ends
+//                                         sleep (0) or poll first
 //   burst_peer SOCKET free SEED           kFreeingExecutions of files that are freed, used again
 //   and
 //                                         let go of at random; at the end it has freed all, and
@@ -54,10 +55,11 @@ std::shared_ptr<SharedFile> file(std::size_t size, MapAccess peers) {
   return *made;
 }
 
-int execute_without_end(const std::string& socket) {
+int execute_without_end(const std::string& socket, bool polls) {
   auto model = RemoteModel::connect(socket, "small");
   if (!model) return 2;
-  auto client = BurstClient::create(*model);
+  const Nanoseconds window = polls ? kMaxPollWindow : Nanoseconds(0);
+  auto client = BurstClient::create(*model, {.poll_window = window, .service_poll_window = window});
   if (!client) return 2;
   const auto values = file(400, MapAccess::kRead);
   const auto places = file(16, MapAccess::kRead);
@@ -391,8 +393,8 @@ class Scribbler {
 int main(int argc, char** argv) {
   if (argc != 4) return 64;
   const std::string what = argv[2];
-  if (what == "execute") return penstock::execute_without_end(argv[1]);
   const auto seed = static_cast<unsigned>(std::strtoul(argv[3], nullptr, 10));
+  if (what == "execute") return penstock::execute_without_end(argv[1], seed != 0);
   if (what == "free") return penstock::free_in_any_order(argv[1], seed);
   if (what != "scribble") return 64;
   penstock::Scribbler scribbler(argv[1], seed);
