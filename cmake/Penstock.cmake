@@ -4,6 +4,10 @@ include(GoogleTest)
 add_library(penstock_options INTERFACE)
 target_compile_options(penstock_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor
                        -Woverloaded-virtual -Werror)
+if(PENSTOCK_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # A unity source includes others, whose types are no less theirs for it.
+  target_compile_options(penstock_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+endif()
 target_include_directories(penstock_options INTERFACE ${CMAKE_SOURCE_DIR})
 
 # Parsing the standard library and GoogleMock again in each file was more than half of a full build.
@@ -36,10 +40,22 @@ target_link_libraries(penstock_precompiled_test PRIVATE penstock_options Threads
 target_compile_options(penstock_precompiled_test PRIVATE ${penstock_test_options})
 penstock_precompile(penstock_precompiled_test <gmock/gmock.h> <gtest/gtest.h>)
 
-# penstock_room(NAME SOURCES ... LINK ...): one room, one static library `penstock_NAME`.
+# What the standard library and the rooms' headers cost is paid once for several sources. The other presets
+# compile each by itself, so that a missing #include or two meanings of a name show.
+function(penstock_unity target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${PENSTOCK_UNITY} UNITY_BUILD_BATCH_SIZE 6)
+endfunction()
+
+# penstock_room(NAME SOURCES ... LINK ... [SEPARATE ...]): one room, one static library `penstock_NAME`.
+# SEPARATE: sources that can't be in one unit with the others, because they mean something else by a name.
+# Kernels can't either, as they include themselves once a target of the processor.
 function(penstock_room name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK;SEPARATE" ${ARGN})
   add_library(penstock_${name} STATIC ${ARG_SOURCES})
+  penstock_unity(penstock_${name})
+  set(separate ${ARG_SOURCES})
+  list(FILTER separate INCLUDE REGEX "^kernels/")
+  set_source_files_properties(${separate} ${ARG_SEPARATE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_link_libraries(penstock_${name} PUBLIC penstock_options Threads::Threads ${ARG_LINK})
   target_precompile_headers(penstock_${name} REUSE_FROM penstock_precompiled_library)
 endfunction()

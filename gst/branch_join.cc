@@ -7,12 +7,6 @@
 #include "gst/batch_container.h"
 
 namespace penstock::gst {
-namespace {
-
-bool is_end(GstEvent* event) { return GST_EVENT_TYPE(event) == GST_EVENT_EOS; }
-
-}  // namespace
-
 BranchJoin::BranchJoin(const Options& options)
     : options_(options), clock_(options.clock != nullptr ? *options.clock : Clock::system()) {}
 
@@ -81,7 +75,7 @@ void BranchJoin::drop(Way& way) {
 }
 
 void BranchJoin::keep_sticky(EventPtr event) {
-  if (!GST_EVENT_IS_STICKY(event.get()) || is_end(event.get())) return;
+  if (!GST_EVENT_IS_STICKY(event.get()) || GST_EVENT_TYPE(event.get()) == GST_EVENT_EOS) return;
   std::erase_if(sticky_, [&](const EventPtr& kept) { return replaces(event.get(), kept.get()); });
   sticky_.push_back(std::move(event));
 }
@@ -252,7 +246,7 @@ BranchJoin::Output BranchJoin::leave(Way& way) {
     return std::move(*query);
   }
   EventPtr event = std::move(std::get<EventPtr>(item));
-  if (is_end(event.get())) {
+  if (GST_EVENT_TYPE(event.get()) == GST_EVENT_EOS) {
     const bool is_gone = way.leaving;
     ended_ = true;
     drop_branches();

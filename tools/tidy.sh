@@ -20,8 +20,9 @@ changed() {
   fi
 }
 
-configure release
-database=$(build_dir release)/compile_commands.json
+# Not release: its unity sources stand for the files that tidy is asked about.
+configure debug
+database=$(build_dir debug)/compile_commands.json
 mapfile -t files < <(changed | sed -n -e 's/\.h$/.cc/p' -e '/\.cc$/p' | awk '!seen[$0]++' |
   while read -r file; do
     if [[ -f $file ]] && grep -qF "/$file\"" "$database"; then echo "$file"; fi
@@ -34,5 +35,5 @@ fi
 say "clang-tidy: ${#files[@]} files"
 # -w: the compiler's own warnings are gcc's, in the build.
 printf '%s\0' "${files[@]}" |
-  xargs -0 -n 1 -P "$JOBS" clang-tidy --quiet -p "$(build_dir release)" --extra-arg=-w \
+  xargs -0 -n 1 -P "$JOBS" clang-tidy --quiet -p "$(build_dir debug)" --extra-arg=-w \
     2> >(grep -vE 'warnings? generated|Suppressed [0-9]+ warnings|Use -header-filter' >&2)

@@ -15,7 +15,7 @@
 namespace penstock {
 namespace {
 
-std::unexpected<Error> failed(const char* what, int error) {
+std::unexpected<Error> watch_failed(const char* what, int error) {
   return fail(ErrorKind::kExhausted, str_format("watching a burst's peer: {}: {}", what,
                                                 std::generic_category().message(error)));
 }
@@ -31,15 +31,15 @@ int add_to(const UniqueFd& epoll, int fd, std::uint32_t events, std::uint64_t id
 
 Result<std::unique_ptr<PeerWatch>> PeerWatch::create() {
   UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
-  if (!epoll.is_valid()) return failed("epoll", errno);
+  if (!epoll.is_valid()) return watch_failed("epoll", errno);
   UniqueFd stop(::eventfd(0, EFD_CLOEXEC));
-  if (!stop.is_valid()) return failed("eventfd", errno);
-  if (add_to(epoll, stop.get(), EPOLLIN, 0) != 0) return failed("epoll", errno);
+  if (!stop.is_valid()) return watch_failed("eventfd", errno);
+  if (add_to(epoll, stop.get(), EPOLLIN, 0) != 0) return watch_failed("epoll", errno);
   std::unique_ptr<PeerWatch> watch(new PeerWatch(std::move(epoll), std::move(stop)));
   try {
     watch->thread_ = std::thread([raw = watch.get()] { raw->run(); });
   } catch (const std::system_error& error) {
-    return failed("thread", error.code().value());
+    return watch_failed("thread", error.code().value());
   }
   return watch;
 }
@@ -68,11 +68,11 @@ Result<PeerWatch::Watched> PeerWatch::add(int socket, UniqueFd pidfd,
   const std::uint64_t id = next_id_++;
   // Both are seen at once if they have happened before. What waits in the socket is not of
   // interest.
-  if (add_to(epoll_, socket, EPOLLRDHUP, id) != 0) return failed("its socket", errno);
+  if (add_to(epoll_, socket, EPOLLRDHUP, id) != 0) return watch_failed("its socket", errno);
   if (add_to(epoll_, pidfd.get(), EPOLLIN, id) != 0) {
     const int error = errno;
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket, nullptr);
-    return failed("its process", error);
+    return watch_failed("its process", error);
   }
   peers_.emplace(id, Peer{socket, std::move(pidfd), std::move(lifeline)});
   return Watched(this, id);

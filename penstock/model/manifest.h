@@ -18,6 +18,9 @@
 
 namespace penstock {
 
+/// ONNX Runtime's name of the execution provider that it always has.
+inline constexpr std::string_view kCpuProvider = "CPUExecutionProvider";
+
 inline constexpr std::array<std::string_view, 9> kTasks{
     "detection",       "instance-segmentation", "pose",      "oriented-detection",
     "classification",  "semantic-segmentation", "embedding", "raw",
@@ -54,7 +57,7 @@ struct Manifest {
   std::string artefact_sha256;     ///< The engine checks the bytes that it loads once more.
   std::vector<ManifestData> data;  ///< Other files, hash already checked (external data).
   std::string engine;              ///< "onnxruntime".
-  std::string provider = "CPUExecutionProvider";
+  std::string provider{kCpuProvider};
   std::vector<std::pair<std::string, std::string>> provider_options;  ///< As it documents them.
   /// Nodes that may run on the CPU where the provider is another, as ONNX Runtime names them; at
   /// most kMaxCpuNodes.

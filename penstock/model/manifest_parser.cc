@@ -19,7 +19,6 @@ namespace {
 using simdjson::dom::element;
 
 constexpr std::array<std::string_view, 1> kEngines{"onnxruntime"};
-constexpr std::string_view kCpuProvider = "CPUExecutionProvider";
 constexpr std::array<DataType, 8> kTypes{DataType::kFloat32, DataType::kFloat16, DataType::kFloat64,
                                          DataType::kUint8,   DataType::kInt8,    DataType::kInt32,
                                          DataType::kInt64,   DataType::kBool};

@@ -23,7 +23,7 @@ struct Entry {
   bool is_list = false;
 };
 
-std::unexpected<Error> corrupt(const std::string& what) { return fail(ErrorKind::kCorrupt, what); }
+std::unexpected<Error> corrupt_info(const std::string& what) { return fail(ErrorKind::kCorrupt, what); }
 
 struct ModelType {
   std::string_view name;  ///< Lower case, without '_' and '-'.
@@ -85,7 +85,7 @@ Result<float> number(const Entry& entry, float least, float most) {
   const auto value =
       entry.values.size() == 1 ? float_of_text(entry.values[0]) : std::optional<float>();
   if (!value || *value < least || *value > most) {
-    return corrupt(
+    return corrupt_info(
         str_format("'model_info.{}' must be one number in {}..{}", entry.key, least, most));
   }
   return *value;
@@ -95,12 +95,12 @@ Result<std::array<float, 3>> three(const Entry& entry) {
   std::vector<float> numbers;
   for (const std::string& word : words(entry.values)) {
     const auto value = float_of_text(word);
-    if (!value) return corrupt(str_format("'model_info.{}': '{}' is no number", entry.key, word));
+    if (!value) return corrupt_info(str_format("'model_info.{}': '{}' is no number", entry.key, word));
     numbers.push_back(*value);
   }
   if (numbers.size() == 1) return std::array{numbers[0], numbers[0], numbers[0]};
   if (numbers.size() == 3) return std::array{numbers[0], numbers[1], numbers[2]};
-  return corrupt(str_format("'model_info.{}' must have one number or three, not {}", entry.key,
+  return corrupt_info(str_format("'model_info.{}' must have one number or three, not {}", entry.key,
                             numbers.size()));
 }
 
@@ -108,7 +108,7 @@ Result<bool> boolean(const Entry& entry) {
   const std::string text = entry.values.size() == 1 ? folded(entry.values[0]) : "";
   if (text == "true" || text == "yes") return true;
   if (text == "false" || text == "no") return false;
-  return corrupt(str_format("'model_info.{}' must be true or false", entry.key));
+  return corrupt_info(str_format("'model_info.{}' must be true or false", entry.key));
 }
 
 Result<void> take_fit(const Entry& entry, ModelInfo& info) {
@@ -130,7 +130,7 @@ Result<void> take_fit(const Entry& entry, ModelInfo& info) {
 Result<void> take_labels(const Entry& entry, ModelInfo& info) {
   info.labels = entry.is_list ? entry.values : words(entry.values);
   if (info.labels.empty() || info.labels.size() > kMaxManifestLabels) {
-    return corrupt(str_format("'model_info.labels' must name 1..{} classes", kMaxManifestLabels));
+    return corrupt_info(str_format("'model_info.labels' must name 1..{} classes", kMaxManifestLabels));
   }
   return {};
 }
@@ -163,7 +163,7 @@ Result<void> take_entry(const Entry& entry, ModelInfo& info) {
   if (key == "scale_values") {
     PENSTOCK_TRY(take(three(entry), info.std));
     for (const float value : *info.std) {
-      if (!(value > 0)) return corrupt("'model_info.scale_values' must be above 0");
+      if (!(value > 0)) return corrupt_info("'model_info.scale_values' must be above 0");
     }
     return {};
   }
@@ -198,20 +198,20 @@ std::optional<std::string> scalar(element value) {
 Result<Entry> entry_of(std::string_view key, element value) {
   simdjson::dom::object wrapped;
   if (!value.get_object().get(wrapped) && wrapped["value"].get(value)) {
-    return corrupt(str_format("'model_info.{}' is an object without 'value'", key));
+    return corrupt_info(str_format("'model_info.{}' is an object without 'value'", key));
   }
   Entry entry{.key = std::string(key), .values = {}};
   simdjson::dom::array list;
   if (value.get_array().get(list)) {
     auto one = scalar(value);
-    if (!one) return corrupt(str_format("'model_info.{}' is no text, number or list", key));
+    if (!one) return corrupt_info(str_format("'model_info.{}' is no text, number or list", key));
     entry.values.push_back(*std::move(one));
     return entry;
   }
   entry.is_list = true;
   for (const element item : list) {
     auto one = scalar(item);
-    if (!one) return corrupt(str_format("'model_info.{}' is a list of more than texts", key));
+    if (!one) return corrupt_info(str_format("'model_info.{}' is a list of more than texts", key));
     entry.values.push_back(*std::move(one));
   }
   return entry;
@@ -230,7 +230,7 @@ std::optional<float> float_of_text(std::string_view text) {
 
 Result<ModelInfo> parse_openvino_info(std::string_view json) {
   if (json.size() > kMaxModelInfoBytes) {
-    return corrupt(str_format("it has more than {} bytes", kMaxModelInfoBytes));
+    return corrupt_info(str_format("it has more than {} bytes", kMaxModelInfoBytes));
   }
   simdjson::dom::parser parser(kMaxModelInfoBytes);
   if (const auto error = parser.allocate(kMaxModelInfoBytes, kMaxManifestNesting)) {
@@ -238,7 +238,7 @@ Result<ModelInfo> parse_openvino_info(std::string_view json) {
   }
   element root;
   if (const auto error = parser.parse(simdjson::padded_string(json)).get(root)) {
-    return corrupt(str_format("it is no JSON: {}", simdjson::error_message(error)));
+    return corrupt_info(str_format("it is no JSON: {}", simdjson::error_message(error)));
   }
   simdjson::dom::object object;
   if (root["model_info"].get_object().get(object) &&
@@ -248,12 +248,12 @@ Result<ModelInfo> parse_openvino_info(std::string_view json) {
   std::vector<Entry> entries;
   for (const auto [key, value] : object) {
     if (std::ranges::find(entries, key, &Entry::key) != entries.end()) {
-      return corrupt(str_format("'model_info.{}' is given twice", key));
+      return corrupt_info(str_format("'model_info.{}' is given twice", key));
     }
     auto entry = entry_of(key, value);
     if (!entry) return std::unexpected(std::move(entry).error());
     entries.push_back(*std::move(entry));
-    if (entries.size() > kMaxManifestTensors) return corrupt("'model_info' has too many keys");
+    if (entries.size() > kMaxManifestTensors) return corrupt_info("'model_info' has too many keys");
   }
   return info_of(entries);
 }

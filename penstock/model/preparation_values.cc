@@ -108,7 +108,7 @@ Result<void> plan_engine(PlanState& state) {
     return contradiction(str_format("--cpu-node names more than {} nodes", kMaxCpuNodes));
   }
   if (names.contains("")) return contradiction("--cpu-node is empty");
-  if (manifest.provider == "CPUExecutionProvider" && !names.empty()) {
+  if (manifest.provider == kCpuProvider && !names.empty()) {
     return contradiction(
         "--cpu-node says what may run on the CPU, but all does; give another --provider");
   }

@@ -35,7 +35,7 @@ bool says(GstDebugMessage* message, const char* start) {
 
 // gst_ffmpegviddec_video_frame logs each decoded frame's "repeat_pict:", and get_output_buffer,
 // which copies, logs "get output buffer" on entry. Other functions' messages are never formatted.
-void count(GstDebugCategory* category, GstDebugLevel level, const gchar*, const gchar* function,
+void count_copy(GstDebugCategory* category, GstDebugLevel level, const gchar*, const gchar* function,
            gint, GObject*, GstDebugMessage* message, gpointer) {
   Counts& c = counts();
   if (category != c.category) return;
@@ -46,8 +46,8 @@ void count(GstDebugCategory* category, GstDebugLevel level, const gchar*, const 
   }
 }
 
-/// GStreamer's own log function for all but what was raised for count().
-void print(GstDebugCategory* category, GstDebugLevel level, const gchar* file,
+/// GStreamer's own log function for all but what was raised for count_copy().
+void print_as_before(GstDebugCategory* category, GstDebugLevel level, const gchar* file,
            const gchar* function, gint line, GObject* object, GstDebugMessage* message, gpointer) {
   const Counts& c = counts();
   if (category == c.category && level > c.shown) return;
@@ -61,7 +61,7 @@ std::FILE* default_stream() {
   return std::strcmp(file, "-") == 0 ? stdout : nullptr;
 }
 
-/// Has libav log what count() reads, without its being printed. False where that can't be.
+/// Has libav log what count_copy() reads, without its being printed. False where that can't be.
 bool raise(Counts& c) {
   std::FILE* stream = default_stream();
   if (stream == nullptr) return false;
@@ -71,7 +71,7 @@ bool raise(Counts& c) {
   const guint removed = gst_debug_remove_log_function(gst_debug_log_default);
   if (removed == 0) return false;
   c.stream = stream;
-  gst_debug_add_log_function(print, nullptr, nullptr);
+  gst_debug_add_log_function(print_as_before, nullptr, nullptr);
   gst_debug_category_set_threshold(c.category, GST_LEVEL_LOG);
   return true;
 }
@@ -105,7 +105,7 @@ UpstreamCopies::UpstreamCopies(const CopyWords& words) {
   if (c.category == nullptr) return;
   c.shown = gst_debug_category_get_threshold(c.category);
   c.stream = nullptr;
-  gst_debug_add_log_function(count, nullptr, nullptr);
+  gst_debug_add_log_function(count_copy, nullptr, nullptr);
   if (c.shown >= GST_LEVEL_LOG || raise(c)) c.understood = notices_a_copy();
 }
 
@@ -114,10 +114,10 @@ UpstreamCopies::~UpstreamCopies() {
   if (c.category == nullptr) return;
   if (c.stream != nullptr) {
     gst_debug_category_set_threshold(c.category, c.shown);
-    gst_debug_remove_log_function(print);
+    gst_debug_remove_log_function(print_as_before);
     gst_debug_add_log_function(gst_debug_log_default, c.stream, nullptr);
   }
-  gst_debug_remove_log_function(count);
+  gst_debug_remove_log_function(count_copy);
   c.category = nullptr;
 }
 

@@ -15,7 +15,6 @@ namespace penstock {
 namespace {
 
 constexpr int kMaxThreads = 1024;
-constexpr std::string_view kCpuProvider = "CPUExecutionProvider";
 
 }  // namespace
 

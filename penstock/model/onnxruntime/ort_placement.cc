@@ -13,7 +13,6 @@
 namespace penstock {
 namespace {
 
-constexpr std::string_view kCpuProvider = "CPUExecutionProvider";
 /// The function of ONNX Runtime that writes the placement, and nothing else at this level.
 constexpr std::string_view kWriter = "VerifyEachNodeIsAssignedToAnEp";
 constexpr std::string_view kStart = "Node placements";

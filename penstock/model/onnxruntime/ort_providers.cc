@@ -13,7 +13,6 @@
 namespace penstock {
 namespace {
 
-constexpr std::string_view kCpuProvider = "CPUExecutionProvider";
 
 /// The options as the API takes them; points into `choice`.
 struct KeysAndValues {

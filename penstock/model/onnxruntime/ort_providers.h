@@ -11,12 +11,13 @@
 #include <vector>
 
 #include "penstock/base/error.h"
+#include "penstock/model/manifest.h"
 #include "penstock/model/onnxruntime/ort_runtime.h"
 
 namespace penstock {
 
 struct ProviderChoice {
-  std::string name = "CPUExecutionProvider";
+  std::string name{kCpuProvider};
   /// As the provider documents them.
   std::vector<std::pair<std::string, std::string>> options{};
   std::filesystem::path library{};  ///< Of a plugin; empty: built in, or registered before.
