@@ -62,6 +62,19 @@ std::string text_of(const GValue* value) {
     g_type_class_unref(kind);
     return nick;
   }
+  if (G_VALUE_HOLDS_FLAGS(value)) {
+    // As one would write it: by nicks, which GStreamer's own text has not.
+    auto* const kind = static_cast<GFlagsClass*>(g_type_class_ref(G_VALUE_TYPE(value)));
+    const guint set = g_value_get_flags(value);
+    std::string nicks;
+    for (const GFlagsValue& flag : std::span(kind->values, kind->n_values)) {
+      if (flag.value == 0 || (set & flag.value) != flag.value) continue;
+      if (!nicks.empty()) nicks += '+';
+      nicks += flag.value_nick;
+    }
+    g_type_class_unref(kind);
+    return nicks;
+  }
   gchar* const text = gst_value_serialize(value);
   std::string copy = text != nullptr ? text : "";
   g_free(text);

@@ -93,32 +93,31 @@ std::function<RunOptions()> session_options(const CheckedPipeline& checked,
 }
 
 std::string ledger_table(const PipelineOutcome& outcome) {
-  std::uint64_t frames = 0;
-  for (const SourceStatus& source : outcome.sources) frames += source.frames;
+  const double frames = double(std::max<std::uint64_t>(outcome.frames(), 1));
   std::string out = "memory ledger, from peninfer's sink pads\n";
   for (const CopyLedger::Row& row : outcome.ledger) {
     if (row.copy_class == CopyClass::kUpstream) continue;
     str_append(out, "  {:<9} {:<24} {:>8} {:>8.2f} a frame\n", to_string(row.copy_class), row.site,
-               row.count, double(row.count) / double(std::max<std::uint64_t>(frames, 1)));
+               row.count, double(row.count) / frames);
   }
   return out;
 }
 
 int finish(const PipelineOutcome& outcome, const PipelineSpec& spec, bool quiet) {
-  std::uint64_t frames = 0;
-  for (const SourceStatus& source : outcome.sources) frames += source.frames;
   int code = run_exit_code(outcome.error, outcome.failed, outcome.stopped);
   if (!quiet && !outcome.sources.empty()) {
     const bool stdout_taken = standard_descriptor_of(spec.json) == STDOUT_FILENO ||
                               standard_descriptor_of(spec.report) == STDOUT_FILENO ||
                               standard_descriptor_of(spec.events) == STDOUT_FILENO;
-    code = show_table(to_table(outcome.sources) + ledger_table(outcome), stdout_taken, code);
+    code = show_table(to_table(outcome.sources) + ledger_table(outcome) +
+                          to_table(outcome.outside, outcome.frames()),
+                      stdout_taken, code);
   }
   if (outcome.error) return report(*outcome.error, code);
   if (outcome.stopped) {
     std::fprintf(stderr,
                  "penstock: stopped by a signal after %llu frames; the outputs are closed\n",
-                 static_cast<unsigned long long>(frames));
+                 static_cast<unsigned long long>(outcome.frames()));
   }
   return code;
 }

@@ -85,6 +85,7 @@ bool PipelineJob::open() {
     }
     control_ = std::move(*control);
   }
+  if (options_.make_options().count_upstream) upstream_ = std::make_unique<UpstreamCopies>();
   auto log = FrameLog::open(spec.json, spec.events, *options_.files, *options_.clock);
   if (!log) {
     fail(std::move(log).error(), RunPart::kOutputCreate);
@@ -314,6 +315,22 @@ std::vector<CopyLedger::Row> read_ledgers(const SharedModel& model, const RunOpt
 
 }  // namespace
 
+std::uint64_t PipelineOutcome::frames() const {
+  std::uint64_t sum = 0;
+  for (const SourceStatus& source : sources) sum += source.frames;
+  return sum;
+}
+
+void PipelineJob::count_outside() {
+  OutsideCopies& outside = outcome_.outside;
+  outside.decoder = "all decoders";
+  for (const SourceStatus& source : outcome_.sources) outside.drawn += source.drawn;
+  if (upstream_ == nullptr) return;
+  // Where a decoder that is not counted had a part, nothing is said of any.
+  outside.upstream_known = upstream_->is_known() && upstream_->decoded() >= outcome_.frames();
+  outside.upstream = upstream_->copied();
+}
+
 PipelineOutcome PipelineJob::finish() {
   control_.reset();
   {
@@ -343,6 +360,7 @@ PipelineOutcome PipelineJob::finish() {
     if (options.read_ledger) outcome_.ledger = read_ledgers(*model_, options);
     model_.reset();
   }
+  count_outside();
   if (failed && failed->error) fail(*failed->error, failed->failed);
   if (report_.is_open()) {
     if (auto written = write_report(); !written) {

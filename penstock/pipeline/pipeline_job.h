@@ -26,11 +26,13 @@
 #include "penstock/pipeline/control_server.h"
 #include "penstock/pipeline/frame_log.h"
 #include "penstock/pipeline/output_file.h"
+#include "penstock/pipeline/outside_copies.h"
 #include "penstock/pipeline/pipeline_spec.h"
 #include "penstock/pipeline/run_job.h"
 #include "penstock/pipeline/shared_model.h"
 #include "penstock/pipeline/source_runner.h"
 #include "penstock/pipeline/source_status.h"
+#include "penstock/pipeline/upstream_copies.h"
 
 namespace penstock {
 
@@ -52,6 +54,8 @@ struct PipelineOptions {
 struct PipelineOutcome {
   std::vector<SourceStatus> sources;  ///< Those that were removed, too, the last kMaxPast of them.
   std::vector<CopyLedger::Row> ledger;
+  OutsideCopies outside;  ///< Of all sources.
+  std::uint64_t frames() const;  ///< Analysed, of all sources.
   /// What failed for all, or else the first source that failed and was not removed, in the order of
   /// the spec and then of adding.
   std::optional<Error> error;
@@ -100,6 +104,7 @@ class PipelineJob final : public ControlTarget {
   void wake() const;
   void fail(Error error, RunPart part);
   PipelineOutcome finish();
+  void count_outside();
   Result<void> write_report();
 
   struct Entry {
@@ -110,6 +115,7 @@ class PipelineJob final : public ControlTarget {
   PipelineOptions options_;
   std::unique_ptr<SharedModel> model_;  // outlives the runners
   std::unique_ptr<FrameLog> log_;
+  std::unique_ptr<UpstreamCopies> upstream_;
   OutputFile report_;
   UniqueFd wake_fd_;
   PipelineOutcome outcome_;  // the loop's

@@ -79,6 +79,7 @@ std::string to_html(const PipelineOutcome& outcome, const std::string& model) {
   out += sources_table(outcome.sources);
   out += places_table(outcome.sources);
   out += stages_section(by_stage(outcome.sources));
+  out += outside_section(outcome.outside, outcome.frames());
   out += kPageTail;
   return out;
 }

@@ -159,24 +159,9 @@ std::string ledger_section(const RunSummary& summary) {
   }
   str_append(out,
              "</table><p>Frames copied on the analytic path, from peninfer's sink pad to the "
-             "JSON line: <b>{}</b>. A sweep is a read in place, not a copy.</p>"
-             "<h2>Copies outside the analytic path</h2><table><tr><th>what<th "
-             "class=\"n\">frames<th class=\"n\">a frame</tr>",
+             "JSON line: <b>{}</b>. A sweep is a read in place, not a copy.</p>",
              copies);
-  const OutsideCopies& outside = summary.outside;
-  const auto row = [&](const std::string& what, std::uint64_t count) {
-    str_append(out, "<tr><td>{}<td class=\"n\">{}<td class=\"n\">{:.2f}</tr>", what, count,
-               double(count) / frames);
-  };
-  if (outside.upstream_known) {
-    row(str_format("upstream: by the decoder {}", html_escape(outside.decoder)), outside.upstream);
-  } else {
-    str_append(out, "<tr><td>upstream: by the decoder {}<td class=\"n\">not known<td></tr>",
-               html_escape(outside.decoder));
-  }
-  row("drawing the video output, on BGRA copies", outside.drawn);
-  row("report pictures (a copy made outside the analytic path)", outside.pictures);
-  return out + "</table>";
+  return out + outside_section(summary.outside, summary.frames);
 }
 
 /// The tiles beside frames and speed, where there is a number that says much.

@@ -232,23 +232,7 @@ std::string to_table(const RunSummary& summary) {
   if (std::ranges::none_of(summary.ledger, has_copies)) {
     str_append(out, "  frame copies on this path: 0\n");
   }
-  str_append(out, "outside that path\n");
-  const OutsideCopies& outside = summary.outside;
-  if (outside.upstream_known) {
-    str_append(out, "  upstream  {:<24} {:>8} {:>8.2f} a frame\n", outside.decoder,
-               outside.upstream, double(outside.upstream) / frames);
-  } else {
-    str_append(out, "  upstream  {:<24} not known\n",
-               outside.decoder.empty() ? "decoder" : outside.decoder);
-  }
-  if (outside.drawn > 0) {
-    str_append(out, "  frame     {:<24} {:>8} {:>8.2f} a frame\n", "draw (video output)",
-               outside.drawn, double(outside.drawn) / frames);
-  }
-  if (outside.pictures > 0) {
-    str_append(out, "  frame     {:<24} {:>8} {:>8.2f} a frame\n", "report pictures",
-               outside.pictures, double(outside.pictures) / frames);
-  }
+  out += to_table(summary.outside, summary.frames);
   for (const std::string& note : summary.notes) {
     // Warnings of elements hold names out of files.
     str_append(out, "note: {}\n", printable(note));

@@ -16,6 +16,7 @@
 #include "penstock/observe/copy_ledger.h"
 #include "penstock/observe/latency.h"
 #include "penstock/observe/latency_book.h"
+#include "penstock/pipeline/outside_copies.h"
 #include "penstock/pipeline/video_caps.h"
 #include "penstock/records/records.h"
 
@@ -67,15 +68,6 @@ enum class Stage { kQueue, kPreprocess, kInfer, kDecode, kElement };
 inline constexpr std::array kStages{Stage::kQueue, Stage::kPreprocess, Stage::kInfer,
                                     Stage::kDecode, Stage::kElement};
 std::string_view to_string(Stage stage);
-
-/// Copies beside the analytic path, which starts at peninfer's sink pad and ends at the JSON line.
-struct OutsideCopies {
-  bool upstream_known = false;  ///< False: the decoder's copies can't be counted.
-  std::string decoder;          ///< Its element, e.g. "avdec_h264".
-  std::uint64_t upstream = 0;   ///< Frames the decoder copied.
-  std::uint64_t drawn = 0;      ///< BGRA copies that the video output was drawn on.
-  std::uint64_t pictures = 0;   ///< Frames copied for the report's pictures.
-};
 
 /// A frame of the run with what was found; the picture is a copy made outside the analytic path.
 struct ReportPicture {

@@ -226,6 +226,7 @@ std::optional<Nanoseconds> SourceRunner::after(const RunOutcome& outcome) {
     const std::lock_guard lock(mutex_);
     frames = session_frames_;
     stopped = stopping_;
+    status_.drawn += outcome.summary.outside.drawn;
     if (frames > 0) {
       status_.online += session_last_ - session_first_;
       session_frames_ = 0;

@@ -42,6 +42,7 @@ struct SourceStatus {
   std::uint64_t sessions = 0;  ///< Begun.
   std::uint64_t frames = 0;    ///< Analysed.
   std::uint64_t objects = 0;   ///< Detected; what a tracker supposes does not count.
+  std::uint64_t drawn = 0;     ///< Frames copied to be drawn on, for its video output.
   Nanoseconds online{};        ///< From the first to the last frame of each session.
   std::map<std::string, std::uint64_t, std::less<>> labels;
   std::map<std::string, PlaceCounts, std::less<>> places;

@@ -73,6 +73,9 @@ TEST_F(PipelineTest, GivenSourcesAsFlags_WhenRun_ThenItIsTheSameJob) {
   expect_squares(lines["source-0"]);
   expect_squares(lines["source-1"]);
   EXPECT_EQ(decode_file(folder_ / "source-1.mp4").frames, kFrames);
+  // What was copied beside the analytic path is told, too, of both together.
+  EXPECT_THAT(ended.out, ::testing::ContainsRegex("upstream +all decoders +0 +0[.]00 a frame"));
+  EXPECT_THAT(ended.out, ::testing::ContainsRegex(str_format("draw .video output. +{} +1[.]00", 2 * kFrames)));
 }
 
 TEST_F(PipelineTest, GivenADamagedFile_WhenRun_ThenItFailsAloneAndTheCodeTells) {
@@ -354,6 +357,7 @@ TEST_F(PipelineTest, GivenAReport_WhenRun_ThenEachSourceHasItsStagesInHtmlAndInJ
     if (std::string(name) == "r.html") {
       EXPECT_NE(text.find("<td>infer<td>one<td class=\"n\">24<"), std::string::npos) << text;
       EXPECT_NE(text.find("<td>encode<td>two<td class=\"n\">9<"), std::string::npos) << text;
+      EXPECT_NE(text.find("Copies outside the analytic path"), std::string::npos) << text;
       EXPECT_EQ(text.find("<script"), std::string::npos);
       continue;
     }
