@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cctype>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -62,6 +63,19 @@ std::string without_passwords(std::string text, int argc, char** argv) {
   return text;
 }
 
+/// Like all errors: who says it, and in lower case; and where the right words stand.
+std::string usage_error(std::string what, const CLI::App& app) {
+  if (what.size() > 1 && std::islower(static_cast<unsigned char>(what[1])) != 0) {
+    what[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(what[0])));
+  }
+  std::string command = app.get_name();
+  for (auto parsed = app.get_subcommands(); !parsed.empty();
+       parsed = parsed.front()->get_subcommands()) {
+    command += " " + parsed.front()->get_name();
+  }
+  return "penstock: " + what + "\npenstock: '" + command + " --help' tells what it takes\n";
+}
+
 int run_program(int argc, char** argv) {
   CLI::App app("Penstock: video analytics that account for every copy", "penstock");
   app.set_version_flag("--version", "penstock " PENSTOCK_VERSION);
@@ -89,12 +103,15 @@ int run_program(int argc, char** argv) {
       if (subcommand->parsed()) return command();
     }
   } catch (const CLI::ParseError& error) {
-    std::ostringstream out;
-    std::ostringstream messages;
-    const int code = app.exit(error, out, messages);
-    std::fputs(out.str().c_str(), stdout);
-    std::fputs(without_passwords(messages.str(), argc, argv).c_str(), stderr);
-    return code == 0 ? penstock::kExitOk : penstock::kExitUsage;
+    if (error.get_exit_code() == 0) {  // --help and --version.
+      std::ostringstream out;
+      app.exit(error, out, out);
+      std::fputs(out.str().c_str(), stdout);
+      return penstock::kExitOk;
+    }
+    const std::string message = without_passwords(usage_error(error.what(), app), argc, argv);
+    std::fputs(message.c_str(), stderr);
+    return penstock::kExitUsage;
   } catch (const std::bad_alloc&) {
     std::fprintf(stderr, "penstock: no memory is left (ulimit -v, or the machine's)\n");
     return penstock::kExitSystem;

@@ -175,5 +175,14 @@ TEST_F(WholePictureRun, GivenARawModel_WhenTensorsAreAskedFor_ThenTheLinesHoldTh
   expect_texts(ended.err, {"--read-tensors", "task 'detection'"});
 }
 
+TEST_F(WholePictureRun, GivenAModelWithoutObjects_WhenTracksAreAskedFor_ThenItIsAUsageError) {
+  const std::string path = model(PictureReader::kCenterLogits);
+  const Ended ended =
+      run_penstock({"run", "--source", green_clip(2), "--model", path, "--track"});
+  EXPECT_EQ(ended.code, 64);
+  EXPECT_NE(ended.err.find("--track is for models that find objects"), std::string::npos)
+      << ended.err;
+}
+
 }  // namespace
 }  // namespace penstock::e2e
