@@ -240,7 +240,8 @@ void PictureOverlay::draw_box(DrawList& list, const Detection& object) const {
   const double y1 = std::round(static_cast<double>(object.y) + static_cast<double>(object.height));
   // The line lies half outside; the odd pixel is outside, too.
   const int outside = (line_ + 1) / 2;
-  list.frame({floored_pixel(x0 - outside), floored_pixel(y0 - outside), floored_pixel(x1 + outside), floored_pixel(y1 + outside)},
+  list.frame({floored_pixel(x0 - outside), floored_pixel(y0 - outside), floored_pixel(x1 + outside),
+              floored_pixel(y1 + outside)},
              line_, color);
 }
 
@@ -317,7 +318,9 @@ void PictureOverlay::draw_text(DrawList& list, double left, double bottom, std::
   const int x = static_cast<int>(std::clamp(left, 0.0, static_cast<double>(width_ - wide)));
   const int y = static_cast<int>(
       std::clamp(bottom - text_height(), 0.0, static_cast<double>(height_ - text_height())));
-  list.fill({floored_pixel(x), floored_pixel(y), floored_pixel(x + wide), floored_pixel(y + text_height())}, ground);
+  list.fill({floored_pixel(x), floored_pixel(y), floored_pixel(x + wide),
+             floored_pixel(y + text_height())},
+            ground);
   list.text(x + padding_, y + padding_, text, *atlas_, ink_on(ground));
 }
 

@@ -23,7 +23,9 @@ struct Entry {
   bool is_list = false;
 };
 
-std::unexpected<Error> corrupt_info(const std::string& what) { return fail(ErrorKind::kCorrupt, what); }
+std::unexpected<Error> corrupt_info(const std::string& what) {
+  return fail(ErrorKind::kCorrupt, what);
+}
 
 struct ModelType {
   std::string_view name;  ///< Lower case, without '_' and '-'.
@@ -95,13 +97,14 @@ Result<std::array<float, 3>> three(const Entry& entry) {
   std::vector<float> numbers;
   for (const std::string& word : words(entry.values)) {
     const auto value = float_of_text(word);
-    if (!value) return corrupt_info(str_format("'model_info.{}': '{}' is no number", entry.key, word));
+    if (!value)
+      return corrupt_info(str_format("'model_info.{}': '{}' is no number", entry.key, word));
     numbers.push_back(*value);
   }
   if (numbers.size() == 1) return std::array{numbers[0], numbers[0], numbers[0]};
   if (numbers.size() == 3) return std::array{numbers[0], numbers[1], numbers[2]};
   return corrupt_info(str_format("'model_info.{}' must have one number or three, not {}", entry.key,
-                            numbers.size()));
+                                 numbers.size()));
 }
 
 Result<bool> boolean(const Entry& entry) {
@@ -130,7 +133,8 @@ Result<void> take_fit(const Entry& entry, ModelInfo& info) {
 Result<void> take_labels(const Entry& entry, ModelInfo& info) {
   info.labels = entry.is_list ? entry.values : words(entry.values);
   if (info.labels.empty() || info.labels.size() > kMaxManifestLabels) {
-    return corrupt_info(str_format("'model_info.labels' must name 1..{} classes", kMaxManifestLabels));
+    return corrupt_info(
+        str_format("'model_info.labels' must name 1..{} classes", kMaxManifestLabels));
   }
   return {};
 }

@@ -11,10 +11,10 @@ namespace penstock {
 
 struct OutsideCopies {
   bool upstream_known = false;  ///< False: the decoders' copies can't be counted.
-  std::string decoder;          ///< Its element, e.g. "avdec_h264"; "all decoders" of several sources.
-  std::uint64_t upstream = 0;   ///< Frames the decoders copied.
-  std::uint64_t drawn = 0;      ///< BGRA copies that video outputs were drawn on.
-  std::uint64_t pictures = 0;   ///< Frames copied for the report's pictures.
+  std::string decoder;  ///< Its element, e.g. "avdec_h264"; "all decoders" of several sources.
+  std::uint64_t upstream = 0;  ///< Frames the decoders copied.
+  std::uint64_t drawn = 0;     ///< BGRA copies that video outputs were drawn on.
+  std::uint64_t pictures = 0;  ///< Frames copied for the report's pictures.
 };
 
 /// For the closing table, with a final newline; `frames` is how many were analysed.

@@ -54,7 +54,7 @@ struct PipelineOptions {
 struct PipelineOutcome {
   std::vector<SourceStatus> sources;  ///< Those that were removed, too, the last kMaxPast of them.
   std::vector<CopyLedger::Row> ledger;
-  OutsideCopies outside;  ///< Of all sources.
+  OutsideCopies outside;         ///< Of all sources.
   std::uint64_t frames() const;  ///< Analysed, of all sources.
   /// What failed for all, or else the first source that failed and was not removed, in the order of
   /// the spec and then of adding.

@@ -35,8 +35,8 @@ bool says(GstDebugMessage* message, const char* start) {
 
 // gst_ffmpegviddec_video_frame logs each decoded frame's "repeat_pict:", and get_output_buffer,
 // which copies, logs "get output buffer" on entry. Other functions' messages are never formatted.
-void count_copy(GstDebugCategory* category, GstDebugLevel level, const gchar*, const gchar* function,
-           gint, GObject*, GstDebugMessage* message, gpointer) {
+void count_copy(GstDebugCategory* category, GstDebugLevel level, const gchar*,
+                const gchar* function, gint, GObject*, GstDebugMessage* message, gpointer) {
   Counts& c = counts();
   if (category != c.category) return;
   if (level == GST_LEVEL_LOG && std::strcmp(function, c.words.copying) == 0) {
@@ -48,7 +48,8 @@ void count_copy(GstDebugCategory* category, GstDebugLevel level, const gchar*, c
 
 /// GStreamer's own log function for all but what was raised for count_copy().
 void print_as_before(GstDebugCategory* category, GstDebugLevel level, const gchar* file,
-           const gchar* function, gint line, GObject* object, GstDebugMessage* message, gpointer) {
+                     const gchar* function, gint line, GObject* object, GstDebugMessage* message,
+                     gpointer) {
   const Counts& c = counts();
   if (category == c.category && level > c.shown) return;
   gst_debug_log_default(category, level, file, function, line, object, message, c.stream);

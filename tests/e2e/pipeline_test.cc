@@ -75,7 +75,8 @@ TEST_F(PipelineTest, GivenSourcesAsFlags_WhenRun_ThenItIsTheSameJob) {
   EXPECT_EQ(decode_file(folder_ / "source-1.mp4").frames, kFrames);
   // What was copied beside the analytic path is told, too, of both together.
   EXPECT_THAT(ended.out, ::testing::ContainsRegex("upstream +all decoders +0 +0[.]00 a frame"));
-  EXPECT_THAT(ended.out, ::testing::ContainsRegex(str_format("draw .video output. +{} +1[.]00", 2 * kFrames)));
+  EXPECT_THAT(ended.out,
+              ::testing::ContainsRegex(str_format("draw .video output. +{} +1[.]00", 2 * kFrames)));
 }
 
 TEST_F(PipelineTest, GivenADamagedFile_WhenRun_ThenItFailsAloneAndTheCodeTells) {

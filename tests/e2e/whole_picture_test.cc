@@ -177,8 +177,7 @@ TEST_F(WholePictureRun, GivenARawModel_WhenTensorsAreAskedFor_ThenTheLinesHoldTh
 
 TEST_F(WholePictureRun, GivenAModelWithoutObjects_WhenTracksAreAskedFor_ThenItIsAUsageError) {
   const std::string path = model(PictureReader::kCenterLogits);
-  const Ended ended =
-      run_penstock({"run", "--source", green_clip(2), "--model", path, "--track"});
+  const Ended ended = run_penstock({"run", "--source", green_clip(2), "--model", path, "--track"});
   EXPECT_EQ(ended.code, 64);
   EXPECT_NE(ended.err.find("--track is for models that find objects"), std::string::npos)
       << ended.err;

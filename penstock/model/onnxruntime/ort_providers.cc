@@ -13,7 +13,6 @@
 namespace penstock {
 namespace {
 
-
 /// The options as the API takes them; points into `choice`.
 struct KeysAndValues {
   std::vector<const char*> keys;
