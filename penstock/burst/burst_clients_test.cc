@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -94,7 +95,8 @@ TEST_P(X03_Process, GivenClientsThatFreeInAnyOrder_WhenTheyHaveFreedAll_ThenNoth
       return !first.has_ended() && !second.has_ended();
     };
     // Executions, each with the right outputs, or a peer ends.
-    while (metrics_->by_status.at(0) < 2U * testing::kFreeingExecutions && goes_on()) {
+    while (metrics_->by_status.at(0) < std::uint64_t{2} * testing::kFreeingExecutions &&
+           goes_on()) {
     }
     const Deadline deadline = testing::soon();
     while (quota_->slots() > 0 && !deadline.passed(Clock::system()) && goes_on()) {
