@@ -220,7 +220,7 @@ Result<BurstClient::Done, BurstFailure> BurstClient::execute(const Execution& ex
 
 Result<void, BurstFailure> BurstClient::execute_into(const Execution& execution, Done& done) {
   if (execution.deadline.at() == TimePoint::max()) return invalid("it has no deadline");
-  if (is_busy_.exchange(true)) {
+  if (is_busy_.exchange(true, std::memory_order_acquire)) {
     return failed(BurstFault::kBusy, false, "another execution is running");
   }
   auto executed = execute_alone(execution, done);
@@ -229,7 +229,7 @@ Result<void, BurstFailure> BurstClient::execute_into(const Execution& execution,
     late_files_ = files_of(execution);
     is_late_ = true;
   }
-  is_busy_ = false;
+  is_busy_.store(false, std::memory_order_release);
   return executed;
 }
 

@@ -41,6 +41,14 @@ void store(std::uint64_t* counter, std::uint64_t value, std::memory_order order)
   std::atomic_ref(*counter).store(value, order);
 }
 
+constexpr std::size_t kLine = 64;
+
+/// Of a region, what is fetched ahead.
+void prefetch_to_read(const RingSlots::Region& region) {
+  const std::size_t size = std::min(region.size, kMostExpected);
+  for (std::size_t done = 0; done < size; done += kLine) __builtin_prefetch(region.data + done, 0);
+}
+
 }  // namespace
 
 RingSlots::RingSlots(const RingView& ring, std::uint64_t counter, std::size_t count)
@@ -133,7 +141,6 @@ void RingWriter::publish(std::size_t count) {
 /// The next elements will be about as many: their cache lines are fetched for writing while the
 /// reader is busy with the last ones. Not the line that it may be reading.
 void RingWriter::expect(std::size_t count) const {
-  constexpr std::size_t kLine = 64;
   const std::size_t size = std::min(count * ring_.quantum, kMostExpected);
   std::size_t offset = own_ % ring_.bytes;
   offset += kLine - reinterpret_cast<std::uintptr_t>(ring_.data + offset) % kLine;
@@ -243,7 +250,9 @@ Result<void, QueueError> RingReader::read(std::byte* to, std::size_t count) {
   auto slots = begin(count);
   if (!slots) return std::unexpected(slots.error());
   begun_ = 0;
-  // To be stored to below, by when it has come.
+  // All at once, and the counter to be stored to below.
+  prefetch_to_read(slots->first());
+  prefetch_to_read(slots->second());
   if (flavor_ == QueueFlavor::kSynchronised) __builtin_prefetch(ring_.read_counter, 1);
   (void)slots->get(0, to, count);
   return release(count);
